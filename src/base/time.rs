@@ -22,9 +22,8 @@ impl Timestamp {
     /// `strftime`-like format in UTC; a time outside jiff's range gives the bare number of milliseconds.
     #[must_use]
     pub fn format(self, format: &str) -> String {
-        let moment = jiff::Timestamp::from_millisecond(self.0).map(|t| t.to_zoned(jiff::tz::TimeZone::UTC));
-        match moment {
-            Ok(zoned) => jiff::fmt::strtime::format(format, &zoned).unwrap_or_else(|_| self.0.to_string()),
+        match jiff::Timestamp::from_millisecond(self.0) {
+            Ok(moment) => moment.strftime(format).to_string(),
             Err(_) => self.0.to_string(),
         }
     }
