@@ -4,5 +4,7 @@
 
 pub mod agent;
 pub mod base;
+pub mod driver;
 pub mod machine;
 pub mod model;
+pub mod tool;
