@@ -2,6 +2,7 @@
 //!
 //! Everything above may import this room; it imports nothing of the crate. It does no I/O and reads no clock.
 
+mod bounds;
 mod digest;
 pub mod limits;
 mod money;
@@ -10,6 +11,7 @@ mod problem;
 mod source;
 mod time;
 
+pub use bounds::{Limits, duration_ms};
 pub use digest::{canonical_json, digest_bytes, digest_json};
 pub use money::{Money, cost};
 pub use names::{closest, fold_hint};

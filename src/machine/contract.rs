@@ -52,6 +52,15 @@ pub enum Input {
         /// Present time.
         at: Timestamp,
     },
+    /// In a simulation: how a cell ended, instead of interpreting it.
+    Scripted {
+        /// `role@seq`.
+        cell: String,
+        /// What it did.
+        outcome: Scripted,
+        /// Present time.
+        at: Timestamp,
+    },
     /// A fact about the surroundings that documents read as `run.{name}` (`disk_full`, `watchdog_deaths`).
     Fact {
         /// Name.
@@ -61,6 +70,18 @@ pub enum Input {
         /// Present time.
         at: Timestamp,
     },
+}
+
+/// How a simulated cell ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scripted {
+    /// Types emitted, by name with variant; `None`: the first alternative of every `out` entry.
+    pub emit: Option<Vec<String>>,
+    /// Result of a requested stop.
+    pub stop: Option<String>,
+    /// The attempt fails.
+    #[serde(default)]
+    pub fail: bool,
 }
 
 /// The result of an effect.
@@ -147,6 +168,15 @@ pub enum Command {
     Cancel {
         /// Identity.
         id: EffectId,
+    },
+    /// In a simulation: the cell runs; feed [`Input::Scripted`].
+    Await {
+        /// `role@seq`.
+        cell: String,
+        /// Round.
+        round: u32,
+        /// Attempt, from 1.
+        attempt: u32,
     },
     /// An attempt of a cell is over: its checkouts and scratch files may go.
     Release {

@@ -1,0 +1,163 @@
+//! Seals a checked document into a plan: resolves the net, compiles every text, table and schema.
+
+use super::Plan;
+use super::definition::definitions;
+use super::net::Net;
+use super::register::{Registered, register};
+use crate::base::{Limits, digest_json};
+use crate::model::{TableRef, TypeDef, Workflow};
+use crate::rule::{CompiledTable, Engine, Limits as TextLimits};
+use crate::schema::{Schema, TypeSchemas};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a run adds to a document: configuration, limits and parameters with every layer merged (docs/language.md, 3).
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// The merged `config`.
+    pub config: Value,
+    /// The merged `limits`.
+    pub limits: Map<String, Value>,
+    /// Parameters as given, defaults filled in.
+    pub params: Map<String, Value>,
+}
+
+/// Why a document cannot be sealed: pointer into the document (or a file's path) and what is wrong there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {message}")]
+pub struct PlanError {
+    /// JSON pointer, or the path of a file of the bundle.
+    pub place: String,
+    /// Lower-case sentence.
+    pub message: String,
+}
+
+impl PlanError {
+    pub(super) fn new(place: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { place: place.into(), message: message.into() }
+    }
+}
+
+/// Files of the bundle by their path from its root.
+pub(super) type Files = BTreeMap<String, Arc<str>>;
+
+impl Plan {
+    /// Seals `workflow`. `document` is its JSON, `files` the bundle's files by path; `decode_table` reads a decision table of a file.
+    ///
+    /// # Errors
+    /// Everything that keeps the document from running: texts that do not compile, files that are missing, schemas that are none.
+    pub fn seal(
+        workflow: Workflow,
+        document: &Value,
+        files: &Files,
+        settings: Settings,
+        decode_table: &dyn Fn(&str) -> Result<crate::model::Table, String>,
+    ) -> Result<Self, Vec<PlanError>> {
+        let mut errors = Vec::new();
+        let limits = Limits::read(&settings.limits).unwrap_or_else(|message| {
+            errors.push(PlanError::new("/limits", message));
+            Limits::default()
+        });
+        let Some(net) = Net::new(&workflow) else {
+            return Err(vec![PlanError::new("", "flows and cells do not fit: `rsf validate` names the place")]);
+        };
+        let template_bytes = crate::base::limits::TEMPLATE_BYTES;
+        let mut engine = Engine::new(TextLimits { fuel: limits.fuel, expression_bytes: limits.expression_size, template_bytes });
+        let Registered { outputs } = register(&workflow, files, &mut engine, &mut errors);
+        let tables = compile_tables(&workflow, files, &mut engine, decode_table, &mut errors);
+        let schemas = compile_types(&workflow.execution.types, files, &mut errors);
+        let params_schema = workflow.execution.params.as_ref().and_then(|schema| match Schema::compile(schema) {
+            Ok(schema) => Some(schema),
+            Err(message) => {
+                errors.push(PlanError::new("/params", message.to_string()));
+                None
+            }
+        });
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let definitions = definitions(&net, document, files);
+        let digest = digest_json(
+            &json!({"document": document, "files": files.iter().map(|(p, t)| (p.clone(), Value::from(&**t))).collect::<Map<_, _>>()}),
+        );
+        Ok(Self {
+            workflow,
+            net,
+            engine,
+            tables,
+            schemas,
+            outputs,
+            params_schema,
+            settings,
+            limits,
+            definitions,
+            digest,
+            mentioned: mentioned(document, files),
+        })
+    }
+}
+
+/// The costly facts that some text of the document or of its prompt files may read.
+fn mentioned(document: &Value, files: &Files) -> std::collections::BTreeSet<String> {
+    let text = document.to_string();
+    let prompts: Vec<&Arc<str>> = files.iter().filter(|(path, _)| path.starts_with("prompts/")).map(|(_, text)| text).collect();
+    ["usage", "run"]
+        .into_iter()
+        .filter(|word| {
+            // `run` is also a key of every cell, so only its use as a name counts.
+            let name = if *word == "run" { "run." } else { *word };
+            text.contains(name) || prompts.iter().any(|prompt| prompt.contains(name))
+        })
+        .map(str::to_owned)
+        .collect()
+}
+
+fn compile_tables(
+    workflow: &Workflow,
+    files: &Files,
+    engine: &mut Engine,
+    decode_table: &dyn Fn(&str) -> Result<crate::model::Table, String>,
+    errors: &mut Vec<PlanError>,
+) -> BTreeMap<String, CompiledTable> {
+    let mut tables = BTreeMap::new();
+    for (name, reference) in &workflow.execution.rules {
+        let place = format!("/rules/{name}");
+        let table = match reference {
+            TableRef::Inline(table) => Ok(table.clone()),
+            TableRef::Path(path) => {
+                files.get(path).ok_or_else(|| format!("no file `{path}` in the bundle")).and_then(|text| decode_table(text))
+            }
+        };
+        match table {
+            Ok(table) => match CompiledTable::compile(&table, engine) {
+                Ok(compiled) => {
+                    tables.insert(name.clone(), compiled);
+                }
+                Err(faults) => errors.extend(faults.into_iter().map(|fault| PlanError::new(&place, fault.to_string()))),
+            },
+            Err(message) => errors.push(PlanError::new(place, message)),
+        }
+    }
+    tables
+}
+
+fn compile_types(types: &BTreeMap<String, TypeDef>, files: &Files, errors: &mut Vec<PlanError>) -> TypeSchemas {
+    let mut schemas = TypeSchemas::default();
+    for (name, definition) in types {
+        for (role, path) in &definition.schema {
+            match schema_file(path, files) {
+                Ok(schema) => schemas.insert(name, role, schema),
+                Err(message) => errors.push(PlanError::new(format!("{}/schema", definition.at), message)),
+            }
+        }
+    }
+    schemas
+}
+
+/// Compiles a schema file of the bundle.
+pub(super) fn schema_file(path: &str, files: &Files) -> Result<Schema, String> {
+    let text = files.get(path).ok_or_else(|| format!("no file `{path}` in the bundle"))?;
+    let value: Value = serde_json::from_str(text).map_err(|e| format!("{path}: {e}"))?;
+    Schema::compile(&value).map_err(|e| format!("{path}: {e}"))
+}

@@ -1,0 +1,210 @@
+//! One interpretation under way: what it belongs to, and how its wishes become commands.
+
+use super::contract::{Command, EffectId, LogRequest, NoteEvent, Outcome, Request, StoreRequest};
+use super::ledger::Exchange;
+use super::prepare::host;
+use super::state::Machine;
+use crate::agent::Failure;
+use crate::cell::{Interpreter, Present, Step};
+use crate::check::plan::Plan;
+use crate::model::{Cell, Op};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// What an interpretation is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Task {
+    /// A cell's `run`, or one item of it.
+    Run { cell: usize, item: Option<usize> },
+    /// A cell's `recover`.
+    Recover { cell: usize },
+    /// A program that follows a failed attempt.
+    AfterFailure { cell: usize, event: &'static str },
+    /// `on.start`, `on.resume`, `on.end`.
+    Program { event: &'static str },
+}
+
+impl Task {
+    pub(super) fn cell(&self) -> Option<usize> {
+        match self {
+            Self::Run { cell, .. } | Self::Recover { cell } | Self::AfterFailure { cell, .. } => Some(*cell),
+            Self::Program { .. } => None,
+        }
+    }
+}
+
+/// An interpretation under way.
+pub(super) struct Unit {
+    pub task: Task,
+    pub role: String,
+    pub interpreter: Interpreter,
+    /// Effects asked for so far.
+    pub effects: u32,
+    /// The request being waited for, for accounts.
+    pub asked: Asked,
+}
+
+/// What the accounts need to know of a request.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Asked {
+    pub model: String,
+    pub level: String,
+}
+
+/// The operations a task runs.
+pub(super) fn ops<'a>(plan: &'a Plan, task: &Task) -> &'a [Op] {
+    let cell = |index: usize| -> &'a Cell { plan.cell(index) };
+    match task {
+        Task::Run { cell: index, .. } => cell(*index).run.as_deref().unwrap_or(&[]),
+        Task::Recover { cell: index } => &cell(*index).recover,
+        Task::AfterFailure { event, .. } | Task::Program { event } => program(plan, event),
+    }
+}
+
+/// The operations of a program; empty where the document has none.
+pub(super) fn program<'a>(plan: &'a Plan, event: &str) -> &'a [Op] {
+    plan.workflow().execution.on.get(event).map_or(&[], Vec::as_slice)
+}
+
+impl Machine {
+    /// Starts an interpretation under `owner`.
+    pub(super) fn launch(&mut self, owner: String, task: Task, role: String, interpreter: Interpreter) {
+        let mut unit = Unit { task, role, interpreter, effects: 0, asked: Asked::default() };
+        let plan = Arc::clone(&self.plan);
+        let present = self.present(unit.task.cell());
+        let ids = self.prepared.ids.clone();
+        let step = unit.interpreter.start(&host(&plan), ops(&plan, &unit.task), &present, &ids);
+        self.advance(owner, unit, step);
+    }
+
+    /// Feeds an outcome to the interpretation that waits for it. Outcomes nobody waits for are dropped.
+    pub(super) fn outcome(&mut self, id: &EffectId, outcome: Outcome) {
+        if self.loose.remove(id) {
+            return;
+        }
+        let Some(owner) = self.pending.remove(id) else { return };
+        let Some(mut unit) = self.units.remove(&owner) else { return };
+        self.account(&unit, &outcome);
+        let plan = Arc::clone(&self.plan);
+        let present = self.present(unit.task.cell());
+        let (host, ops) = (host(&plan), ops(&plan, &unit.task));
+        let interpreter = &mut unit.interpreter;
+        let step = match outcome {
+            Outcome::Model(reply) => interpreter.model(&host, ops, &present, Ok(reply)),
+            Outcome::ModelFailed(failure) => interpreter.model(&host, ops, &present, Err(failure)),
+            Outcome::Tool(value) => interpreter.tool(&host, ops, &present, Ok(value)),
+            Outcome::ToolFailed(error) => interpreter.tool(&host, ops, &present, Err(error)),
+            Outcome::Stored(_) => interpreter.stored(&host, ops, &present, Ok(())),
+            Outcome::StoreFailed(error) => interpreter.stored(&host, ops, &present, Err(error)),
+            Outcome::Logged => interpreter.logged(&host, ops, &present),
+        };
+        self.advance(owner, unit, step);
+    }
+
+    fn advance(&mut self, owner: String, mut unit: Unit, step: Step) {
+        for risk in unit.interpreter.take_risks() {
+            self.risk(unit.task.cell(), risk);
+        }
+        let request = match step {
+            Step::Done(finished) => return self.unit_done(&owner, unit, *finished),
+            Step::Failed(failure) => return self.unit_failed(&owner, unit, failure),
+            Step::Model(request) => {
+                unit.asked.model.clone_from(&request.model);
+                Request::Model(request)
+            }
+            Step::Tool(request) => Request::Tool(request),
+            Step::Store(name, paths, text) => Request::Store(StoreRequest { name, paths, text }),
+            Step::Log(line) => {
+                unit.asked.level = level(&line.record);
+                Request::Log(LogRequest { path: line.path, record: line.record, text: line.text })
+            }
+        };
+        unit.effects += 1;
+        let id = EffectId(format!("{owner}/{}", unit.effects));
+        let definition = unit.task.cell().map_or_else(|| self.plan.digest().to_owned(), |c| self.plan.definition(c).to_owned());
+        self.out.push(Command::Perform { id: id.clone(), definition, request: Box::new(request) });
+        self.pending.insert(id, owner.clone());
+        self.units.insert(owner, unit);
+    }
+
+    /// Enters tokens and log records into the accounts.
+    fn account(&mut self, unit: &Unit, outcome: &Outcome) {
+        let cell = unit.task.cell();
+        match outcome {
+            Outcome::Model(reply) => {
+                let model = unit.asked.model.clone();
+                let cost = self.price(&unit.role, &model, reply.tokens);
+                self.ledger.add(Exchange { cell, role: unit.role.clone(), model, round: self.round, tokens: reply.tokens, cost });
+            }
+            Outcome::Logged => self.facts.logged(cell, unit.role.clone(), unit.asked.level.clone(), self.round),
+            _ => {}
+        }
+    }
+
+    /// Cost of an exchange by the document's `price`, in millionths; a price that cannot be computed is a risk flag, never silently zero.
+    fn price(&mut self, role: &str, model: &str, tokens: crate::agent::Tokens) -> i64 {
+        let plan = Arc::clone(&self.plan);
+        let Some(price) = plan.workflow().execution.price.as_deref() else { return 0 };
+        let mut scope = self.base.child();
+        scope.set_json("role", &Value::from(role));
+        scope.set_json("model", &Value::from(model));
+        let total = tokens.input + tokens.output;
+        scope.set_json(
+            "tokens",
+            &serde_json::json!({"input": tokens.input, "cached": tokens.cached, "output": tokens.output, "total": total}),
+        );
+        let value = plan.engine().eval(price, &scope).and_then(|v| crate::rule::to_json(&v));
+        match value.map(|v| v.as_i64()) {
+            Ok(Some(cost)) => cost,
+            Ok(None) => {
+                self.risk(None, "`price` gives no whole number of millionths".to_owned());
+                0
+            }
+            Err(error) => {
+                self.risk(None, format!("`price` cannot be evaluated: {error}"));
+                0
+            }
+        }
+    }
+
+    pub(super) fn risk(&mut self, cell: Option<usize>, message: String) {
+        let name = cell.map_or_else(|| "on".to_owned(), |c| self.plan.net().cells[c].id.clone());
+        self.note(cell, NoteEvent::Risk { cell: name, message: message.clone() });
+        self.facts.risk(cell, message);
+    }
+
+    /// Drops the interpretations of a cell and whatever they wait for.
+    pub(super) fn abandon(&mut self, cell: usize) {
+        let owners: Vec<String> = self.units.iter().filter(|(_, u)| u.task.cell() == Some(cell)).map(|(o, _)| o.clone()).collect();
+        for owner in owners {
+            self.units.remove(&owner);
+            let waiting: Vec<EffectId> = self.pending.iter().filter(|(_, o)| **o == owner).map(|(id, _)| id.clone()).collect();
+            for id in waiting {
+                self.pending.remove(&id);
+                self.out.push(Command::Cancel { id });
+            }
+            self.out.push(Command::Release { owner });
+        }
+    }
+
+    /// What an interpretation sees of the accounts at this moment.
+    pub(super) fn present(&self, cell: Option<usize>) -> Present {
+        let mut facts = Vec::new();
+        if self.plan.mentions("usage") {
+            facts.push(("usage", crate::rule::to_val(&self.usage(cell))));
+        }
+        if self.plan.mentions("run") {
+            facts.push(("run", crate::rule::to_val(&Value::Object(self.run_facts(cell)))));
+        }
+        Present { now: self.now, facts }
+    }
+}
+
+fn level(record: &serde_json::Map<String, Value>) -> String {
+    record.get("level").and_then(Value::as_str).unwrap_or("INFO").to_owned()
+}
+
+/// The failure of a session or an operation that a cell is told about in `error`.
+pub(super) fn error_value(failure: &Failure, cell: &str, attempt: u32) -> Value {
+    serde_json::json!({"kind": failure.kind.name(), "message": failure.message, "cell": cell, "attempt": attempt})
+}
