@@ -7,4 +7,5 @@ pub mod base;
 pub mod driver;
 pub mod machine;
 pub mod model;
+pub mod provider;
 pub mod tool;
