@@ -5,6 +5,7 @@
 
 use super::reader::{Repair, is_prefix, read_json, read_prefix};
 use serde_json::Value;
+use std::ops::Range;
 
 /// Prose is searched in texts up to this size only, in bytes.
 const SEARCHED_BYTES: usize = 1024 * 1024;
@@ -76,6 +77,7 @@ fn one_value(text: &str, object: bool, array: bool) -> Result<Answer, String> {
     if text.len() > SEARCHED_BYTES {
         return Err("the answer is too long to search it for JSON: answer with the JSON alone".to_owned());
     }
+    let fence = single_fence(text);
     let mut found: Option<(Value, Vec<Repair>)> = None;
     let mut at = 0;
     while let Some(offset) = text.get(at..).and_then(|rest| rest.find(['{', '['])) {
@@ -84,10 +86,18 @@ fn one_value(text: &str, object: bool, array: bool) -> Result<Answer, String> {
             at = start + 1;
             continue;
         }
-        let prefix = read_prefix(text, start).map_err(|fault| {
-            let cut = if fault.cut { " (the answer was cut, or a bracket or a quote is missing)" } else { "" };
-            format!("the JSON in the answer cannot be read: {}{cut}", fault.message)
-        })?;
+        let prefix = match read_prefix(text, start) {
+            Ok(prefix) => prefix,
+            // A fence marks what is meant: sketches outside it need not be JSON.
+            Err(_) if fence.as_ref().is_some_and(|fence| !fence.contains(&start)) => {
+                at = fence.as_ref().filter(|fence| fence.start > start).map_or(text.len(), |fence| fence.start);
+                continue;
+            }
+            Err(fault) => {
+                let cut = if fault.cut { " (the answer was cut, or a bracket or a quote is missing)" } else { "" };
+                return Err(format!("the JSON in the answer cannot be read: {}{cut}", fault.message));
+            }
+        };
         at = prefix.end;
         if (prefix.value.is_object() && !object) || (prefix.value.is_array() && !array) {
             continue;
@@ -112,10 +122,8 @@ fn opens_json(text: &str, start: usize) -> bool {
     let bytes = text.as_bytes();
     let next = bytes.iter().skip(start + 1).find(|byte| !byte.is_ascii_whitespace());
     match (bytes.get(start), next) {
-        (Some(b'{'), Some(b'"' | b'}' | b'/' | b'\'')) => true,
-        (Some(b'['), Some(b'{' | b'"' | b'[')) => true,
+        (Some(b'{'), None | Some(b'"' | b'}' | b'/' | b'\'')) | (Some(b'['), Some(b'{' | b'"' | b'[')) => true,
         (Some(b'['), _) => is_prefix(text, start),
-        (Some(b'{'), None) => true,
         _ => false,
     }
 }
@@ -124,8 +132,22 @@ fn opens_json(text: &str, start: usize) -> bool {
 pub(super) fn only_fence(text: &str) -> Option<&str> {
     let inner = text.strip_prefix("```")?.strip_suffix("```")?;
     let (tag, body) = inner.split_once('\n')?;
-    let plain = tag.trim().chars().all(|c| c.is_alphanumeric()) && !body.contains("\n```");
+    let plain = tag.trim().chars().all(char::is_alphanumeric) && !body.contains("\n```");
     plain.then_some(body)
+}
+
+/// Where the only fenced block of the text is, if its content is JSON.
+fn single_fence(text: &str) -> Option<Range<usize>> {
+    let mut marks = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if line.trim_start().starts_with("```") {
+            marks.push((at, at + line.len()));
+        }
+        at += line.len();
+    }
+    let [(_, start), (end, _)] = marks.as_slice() else { return None };
+    read_json(text.get(*start..*end)?).is_ok().then_some(*start..*end)
 }
 
 /// Drops `<think>…</think>` at the start (some servers leave out the opening tag).
@@ -204,6 +226,7 @@ mod tests {
             "Here:\n```json\n{\"a\": 1}\n```\nHope [this] helps {really}.",
             "<think>maybe {\"a\": 2}</think>\n{\"a\": 1}",
             "maybe {\"a\": 2}, no</think>{\"a\": 1}",
+            "Fill in {\"a\": ...} like this:\n```json\n{\"a\": 1}\n```\nand not {'b'}.",
             "Twice the same: {\"a\": 1} and {\"a\":1}, see [1].",
             "```\n{\"a\": 1,}\n```",
         ] {
@@ -217,10 +240,30 @@ mod tests {
         // The outer object is broken: its inner one must not be taken for the output.
         assert!(object("{\"a\": 'x', \"b\": {\"c\": 1}}").unwrap_err().contains("cannot be read"));
         assert!(object("{\"a\": \"b").unwrap_err().contains("cut"));
+        assert!(object("{\"a\": 2}\n```json\n{\"a\": 1}\n```").unwrap_err().contains("two different"));
         assert!(object("[{\"a\": 1}]x").is_err());
         assert!(object("just words").is_err());
         assert!(object("<think>{\"a\": 1}").is_err());
         assert!(object("<tool_call>read<arg_key>path</arg_key></tool_call>").unwrap_err().contains("tool call"));
+    }
+
+    #[test]
+    fn hostile_texts_end_soon() {
+        for piece in ["[", "[x", "{", "{\"", "[1,\"", "[1,[", "[0,0,0,0,0,0,0,0,[", "</think>", "```\n", "{x} [1] "] {
+            let text = piece.repeat(200_000 / piece.len());
+            let _ = object(&text);
+            let _ = object(&format!("words {text}"));
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_panics_and_strict_json_reads_the_same(text in "[\\[\\]{}\":,a1 \\-.e\\\\/\n`<é]{0,40}") {
+            let _ = object(&text);
+            if let Ok((value, repairs)) = read_json(&text) {
+                proptest::prop_assert!(!repairs.is_empty() || serde_json::from_str::<Value>(&text).ok() == Some(value));
+            }
+        }
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub struct OutputContract {
     /// JSON Schema as given to the model.
     pub schema: Value,
     /// Faults of a value in words (path, expected, got); none when it is accepted.
+    #[expect(clippy::type_complexity, reason = "an alias would hide the shape")]
     pub check: Arc<dyn Fn(&Value) -> Vec<String> + Send + Sync>,
 }
 
@@ -185,7 +186,10 @@ impl Session {
     fn ask(&mut self) -> Next {
         if self.turn >= self.spec.max_turns {
             let turns = self.spec.max_turns;
-            return self.fail(FailureKind::Fail, format!("the session used all {turns} turns without giving its output; raise max_turns or ask for less"));
+            return self.fail(
+                FailureKind::Fail,
+                format!("the session used all {turns} turns without giving its output; raise max_turns or ask for less"),
+            );
         }
         self.turn += 1;
         self.record.turns = self.turn;
@@ -209,7 +213,9 @@ impl Session {
             Ok(Answer { value, repairs }) => {
                 let faults = (self.spec.output.check)(&value);
                 if faults.is_empty() {
-                    repairs.iter().for_each(|repair| self.note(repair));
+                    for repair in &repairs {
+                        self.note(repair);
+                    }
                     self.over = true;
                     return Next::Done { output: value };
                 }
@@ -226,7 +232,9 @@ impl Session {
         if !text.trim().is_empty() {
             self.say(Message::Assistant { text: Some(text), calls: Vec::new(), reasoning: reply.reasoning });
         }
-        self.say(Message::User { text: format!("Your answer was not accepted:\n{listed}\nAnswer again with the whole corrected output and nothing else.") });
+        self.say(Message::User {
+            text: format!("Your answer was not accepted:\n{listed}\nAnswer again with the whole corrected output and nothing else."),
+        });
         self.ask()
     }
 

@@ -45,9 +45,9 @@ pub(super) fn read(
             faults.push(format!("config.providers.{name}: expected an object"));
             continue;
         };
-        let mut fields = Fields { name, fields, faults: Vec::new() };
-        entries.extend(fields.entry(&outside));
-        faults.append(&mut fields.faults);
+        let mut reading = Fields { name, given: fields, faults: Vec::new() };
+        entries.extend(reading.entry(&outside));
+        faults.append(&mut reading.faults);
     }
     if faults.is_empty() { Ok(entries) } else { Err(faults) }
 }
@@ -55,7 +55,7 @@ pub(super) fn read(
 /// The fields of one provider and the faults found in them.
 struct Fields<'a> {
     name: &'a str,
-    fields: &'a Map<String, Value>,
+    given: &'a Map<String, Value>,
     faults: Vec<String>,
 }
 
@@ -84,11 +84,11 @@ impl Fields<'_> {
     }
 
     fn models(&mut self) -> Option<(Vec<String>, GlobSet)> {
-        let globs: Vec<String> = match self.fields.get("models") {
+        let globs: Vec<String> = match self.given.get("models") {
             Some(Value::Array(globs)) => globs.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
             _ => Vec::new(),
         };
-        let given = self.fields.get("models").and_then(Value::as_array).map_or(0, Vec::len);
+        let given = self.given.get("models").and_then(Value::as_array).map_or(0, Vec::len);
         if globs.is_empty() || globs.len() != given {
             self.fault("models", "expected a list of model names or globs, e.g. [\"deepseek-*\"]");
             return None;
@@ -152,7 +152,7 @@ impl Fields<'_> {
     }
 
     fn options(&mut self) -> BodyOptions {
-        let extra = match self.fields.get("body") {
+        let extra = match self.given.get("body") {
             None => Map::new(),
             Some(Value::Object(extra)) => {
                 if let Some(key) = chat::FIXED.iter().find(|key| extra.contains_key(**key)) {
@@ -165,7 +165,7 @@ impl Fields<'_> {
                 Map::new()
             }
         };
-        let temperature = self.fields.get("temperature").filter(|value| !value.is_null()).and_then(|value| {
+        let temperature = self.given.get("temperature").filter(|value| !value.is_null()).and_then(|value| {
             let number = value.as_f64();
             if number.is_none() {
                 self.faults.push(format!("config.providers.{}.temperature: expected a number", self.name));
@@ -205,7 +205,7 @@ impl Fields<'_> {
 
     fn headers(&mut self, outside: &Outside<'_>, hidden: &mut Vec<Secret>, missing: &mut Vec<String>) -> HeaderMap {
         let mut out = HeaderMap::new();
-        let given = match self.fields.get("headers") {
+        let given = match self.given.get("headers") {
             None => return out,
             Some(Value::Object(given)) => given,
             Some(_) => {
@@ -219,34 +219,26 @@ impl Fields<'_> {
                 self.fault(&place, "not a header's name");
                 continue;
             };
-            let variable = value.get("env").and_then(Value::as_str);
-            let text = match (value.as_str(), variable) {
-                (Some(_), _) if is_key_header(&header) => {
-                    self.fault(&place, "keys come from the environment only: write {\"env\": \"NAME\"}");
-                    continue;
-                }
-                (Some(text), _) => text.to_owned(),
-                (None, Some(variable)) => match (outside.env)(variable).filter(|text| !text.trim().is_empty()) {
-                    Some(text) => {
-                        hidden.extend(Secret::new(&text));
-                        text.trim().to_owned()
-                    }
-                    None => {
+            let text = match (value.as_str(), value.get("env").and_then(Value::as_str)) {
+                (Some(_), _) if is_key_header(&header) => Err("keys come from the environment only: write {\"env\": \"NAME\"}"),
+                (Some(text), _) => Ok(text.to_owned()),
+                (None, Some(variable)) => {
+                    let Some(text) = (outside.env)(variable).filter(|text| !text.trim().is_empty()) else {
                         missing.push(variable.to_owned());
                         continue;
-                    }
-                },
-                (None, None) => {
-                    self.fault(&place, "expected a text or {\"env\": \"NAME\"}");
-                    continue;
+                    };
+                    hidden.extend(Secret::new(&text));
+                    Ok(text.trim().to_owned())
                 }
+                (None, None) => Err("expected a text or {\"env\": \"NAME\"}"),
             };
-            match HeaderValue::from_str(&text) {
+            let unfit = "the value holds characters that no header may have";
+            match text.and_then(|text| HeaderValue::from_str(&text).map_err(|_| unfit)) {
                 Ok(mut value) => {
                     value.set_sensitive(true);
                     out.insert(header, value);
                 }
-                Err(_) => self.fault(&place, "the value holds characters that no header may have"),
+                Err(fault) => self.fault(&place, fault),
             }
         }
         out
@@ -254,14 +246,14 @@ impl Fields<'_> {
 
     fn only(&mut self, own: &[&str]) {
         let known: Vec<&str> = COMMON.iter().chain(own).copied().collect();
-        for key in self.fields.keys().filter(|key| !known.contains(&key.as_str())) {
+        for key in self.given.keys().filter(|key| !known.contains(&key.as_str())) {
             let hint = closest(key, known.iter().copied()).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             self.faults.push(format!("config.providers.{}: unknown field `{}`{hint}", self.name, key.escape_debug()));
         }
     }
 
     fn text(&mut self, key: &str) -> Option<String> {
-        match self.fields.get(key)? {
+        match self.given.get(key)? {
             Value::Null => None,
             Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
             _ => {
@@ -272,7 +264,7 @@ impl Fields<'_> {
     }
 
     fn number(&mut self, key: &str, least: u64, most: u64) -> Option<u64> {
-        let value = self.fields.get(key).filter(|value| !value.is_null())?;
+        let value = self.given.get(key).filter(|value| !value.is_null())?;
         let number = value.as_u64().filter(|number| (least..=most).contains(number));
         if number.is_none() {
             let upto = if most == u64::MAX { String::new() } else { format!(" to {most}") };
@@ -282,7 +274,7 @@ impl Fields<'_> {
     }
 
     fn flag(&mut self, key: &str) -> bool {
-        match self.fields.get(key) {
+        match self.given.get(key) {
             None | Some(Value::Null) => false,
             Some(Value::Bool(flag)) => *flag,
             Some(_) => {
@@ -298,7 +290,7 @@ impl Fields<'_> {
 
     /// For a field that must be there; a field of the wrong type was reported when it was read.
     fn absent(&mut self, key: &str, what: &str) {
-        if self.fields.get(key).is_none_or(Value::is_null) {
+        if self.given.get(key).is_none_or(Value::is_null) {
             self.fault(key, &format!("is missing; expected {what}"));
         }
     }

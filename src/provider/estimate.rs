@@ -13,11 +13,8 @@ pub(super) fn of_text(text: &str) -> u64 {
 
 /// Input tokens of a request.
 pub(super) fn of_request(request: &ModelRequest) -> u64 {
-    let tools: u64 = request
-        .tools
-        .iter()
-        .map(|tool| of_text(&tool.name) + of_text(&tool.description) + of_text(&tool.parameters.to_string()))
-        .sum();
+    let tools: u64 =
+        request.tools.iter().map(|tool| of_text(&tool.name) + of_text(&tool.description) + of_text(&tool.parameters.to_string())).sum();
     let messages: u64 = request.messages.iter().map(of_message).sum();
     of_text(&request.system) + tools + messages
 }

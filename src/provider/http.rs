@@ -100,7 +100,8 @@ impl Endpoint {
                 return Err(self.failure(&fault, asking.asked()));
             };
             if Instant::now() + wait >= asking.deadline {
-                let message = format!("{}; the next try is due in {} s, which is more than the attempt has left", fault.message, wait.as_secs());
+                let message =
+                    format!("{}; the next try is due in {} s, which is more than the attempt has left", fault.message, wait.as_secs());
                 return Err(self.failure(&WireFault { message, ..fault }, asking.asked()));
             }
             tokio::time::sleep(wait).await;
@@ -113,7 +114,8 @@ impl Endpoint {
         let base = match class {
             FaultClass::Busy => {
                 asking.busy += 1;
-                (asking.busy < BUSY_TRIES).then(|| waits.asked(jiff::Timestamp::now()).unwrap_or_else(|| backoff(self.backoff, asking.busy)))?
+                (asking.busy < BUSY_TRIES)
+                    .then(|| waits.asked(jiff::Timestamp::now()).unwrap_or_else(|| backoff(self.backoff, asking.busy)))?
             }
             FaultClass::Transient | FaultClass::Garbled => {
                 asking.tries += 1;
@@ -140,9 +142,10 @@ impl Endpoint {
         let waits = wait_headers(response.headers());
         let status = response.status().as_u16();
         let result = match read_bounded(response).await {
-            Ok(_) if (300..400).contains(&status) => {
-                Err(WireFault::new(FaultClass::Rejected, format!("the address redirects (status {status}); write the final one as base_url")))
-            }
+            Ok(_) if (300..400).contains(&status) => Err(WireFault::new(
+                FaultClass::Rejected,
+                format!("the address redirects (status {status}); write the final one as base_url"),
+            )),
             Ok(bytes) => chat::decode(status, &bytes, request),
             Err(fault) => Err(fault),
         };

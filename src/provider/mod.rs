@@ -101,7 +101,8 @@ impl Providers {
             if self.entries.is_empty() {
                 return format!("no provider serves model `{model}`: the configuration has no `providers`");
             }
-            let listed: Vec<String> = self.entries.iter().map(|entry| format!("`{}` serves {}", entry.name, entry.globs.join(", "))).collect();
+            let listed: Vec<String> =
+                self.entries.iter().map(|entry| format!("`{}` serves {}", entry.name, entry.globs.join(", "))).collect();
             format!("no provider serves model `{model}`; {}", listed.join("; "))
         })
     }

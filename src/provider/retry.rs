@@ -32,8 +32,8 @@ impl WaitHeaders {
     fn until(&self, text: &str, now: jiff::Timestamp) -> Option<Duration> {
         let due = http_date(text)?;
         let now = self.date.as_deref().and_then(http_date).unwrap_or(now);
-        let seconds = due.as_second().saturating_sub(now.as_second()).max(0);
-        Duration::try_from_secs_f64(seconds as f64).ok().filter(|wait| *wait <= BELIEVED)
+        let seconds = u64::try_from(due.as_second().saturating_sub(now.as_second())).unwrap_or(0);
+        Some(Duration::from_secs(seconds)).filter(|wait| *wait <= BELIEVED)
     }
 }
 

@@ -157,8 +157,7 @@ pub(super) fn dotted(wire: &str) -> String {
 
 /// A name any server accepts when the history is sent back.
 fn plain_name(name: &str) -> String {
-    let plain: String =
-        name.chars().take(64).map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' }).collect();
+    let plain: String = name.chars().take(64).map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' }).collect();
     if plain.is_empty() { "unknown".to_owned() } else { plain }
 }
 

@@ -81,7 +81,11 @@ fn an_accepted_output_ends_the_session() {
 fn the_record_has_the_form_documents_read() {
     let mut session = Session::new(spec());
     session.start();
-    session.model(calls(&[("a", "git_diff", json!({"path": "x"})), ("b", "read", json!({"path": "x"})), ("c", "read", json!({"path": "y"}))]));
+    session.model(calls(&[
+        ("a", "git_diff", json!({"path": "x"})),
+        ("b", "read", json!({"path": "x"})),
+        ("c", "read", json!({"path": "y"})),
+    ]));
     for _ in 0..3 {
         session.tool(Ok(json!(1)));
     }
@@ -128,7 +132,11 @@ fn an_unknown_tool_is_answered_with_the_list_and_the_others_are_made() {
 fn names_with_dots_or_stray_tags_are_understood_and_odd_ones_stay_out_of_the_history() {
     let mut session = Session::new(spec());
     session.start();
-    let next = session.model(calls(&[("a", "git.diff", json!({"path": "x"})), ("b", "read<|end|>", json!({"path": "x"})), ("c", "no such!", json!({}))]));
+    let next = session.model(calls(&[
+        ("a", "git.diff", json!({"path": "x"})),
+        ("b", "read<|end|>", json!({"path": "x"})),
+        ("c", "no such!", json!({})),
+    ]));
     assert!(matches!(&next, Next::Call { call } if call.name == "git_diff"), "{next:?}");
     let next = session.tool(Ok(json!(1)));
     assert!(matches!(&next, Next::Call { call } if call.name == "read"), "{next:?}");
@@ -196,12 +204,19 @@ fn turns_without_a_usable_call_are_bounded() {
 fn equal_and_missing_ids_become_unique() {
     let mut session = Session::new(spec());
     session.start();
-    session.model(calls(&[("same", "read", json!({"path": "x"})), ("same", "read", json!({"path": "y"})), ("", "read", json!({"path": "z"}))]));
+    session.model(calls(&[
+        ("same", "read", json!({"path": "x"})),
+        ("same", "read", json!({"path": "y"})),
+        ("", "read", json!({"path": "z"})),
+    ]));
     session.tool(Ok(json!(1)));
     session.tool(Ok(json!(2)));
     let request = asked(session.tool(Ok(json!(3))));
-    let answered: Vec<&str> =
-        request.messages.iter().filter_map(|message| if let Message::Tool { call, .. } = message { Some(call.as_str()) } else { None }).collect();
+    let answered: Vec<&str> = request
+        .messages
+        .iter()
+        .filter_map(|message| if let Message::Tool { call, .. } = message { Some(call.as_str()) } else { None })
+        .collect();
     let Some(Message::Assistant { calls, .. }) = request.messages.get(1) else { panic!("no assistant message") };
     assert_eq!(answered, calls.iter().map(|call| call.id.as_str()).collect::<Vec<_>>());
     assert_eq!(answered.iter().collect::<BTreeSet<_>>().len(), 3);

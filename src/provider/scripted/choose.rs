@@ -34,17 +34,17 @@ impl Script {
 
     fn choose(&self, request: &ModelRequest) -> Result<(usize, Captured), Failure> {
         let texts = Texts::of(request);
-        let mut missed = Vec::new();
+        let mut near = Vec::new();
         for (index, answer) in self.answers.iter().enumerate() {
             let mut captured = Captured::new();
             let misses = misses(answer, request, &texts, &mut captured);
             if misses.is_empty() {
                 return Ok((index, captured));
             }
-            missed.push((misses, index));
+            near.push((misses, index));
         }
-        missed.sort_by_key(|(misses, index)| (misses.len(), *index));
-        Err(self.crash(&unexpected(request, &texts, &missed)))
+        near.sort_by_key(|(misses, index)| (misses.len(), *index));
+        Err(self.crash(&unexpected(request, &texts, &near)))
     }
 
     fn crash(&self, what: &str) -> Failure {
@@ -122,12 +122,15 @@ fn listed<T: Display>(values: &[T]) -> String {
     values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ")
 }
 
-fn unexpected(request: &ModelRequest, texts: &Texts, missed: &[(Vec<String>, usize)]) -> String {
+fn unexpected(request: &ModelRequest, texts: &Texts, near: &[(Vec<String>, usize)]) -> String {
     let Asker { role, cell, round, attempt, item, session, turn } = &request.asker;
     let item = item.map(|item| format!(", item {item}")).unwrap_or_default();
-    let who = format!("role {role}, cell {cell}, round {round}, attempt {attempt}{item}, session {session}, turn {turn}, model {}", request.model);
+    let who = format!(
+        "role {role}, cell {cell}, round {round}, attempt {attempt}{item}, session {session}, turn {turn}, model {}",
+        request.model
+    );
     let nearest: Vec<String> =
-        missed.iter().take(NEAREST).map(|(misses, index)| format!("answers[{index}] ({})", misses.join("; "))).collect();
+        near.iter().take(NEAREST).map(|(misses, index)| format!("answers[{index}] ({})", misses.join("; "))).collect();
     let nearest = if nearest.is_empty() { "it holds no answer at all".to_owned() } else { format!("nearest are {}", nearest.join(", ")) };
     format!("has no answer for {who}; asked was: “{}”; {nearest}", clip(&texts.last))
 }

@@ -66,15 +66,7 @@ fn pieces(text: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
     std::iter::from_fn(move || {
         let now = rest?;
         let found = now.split_once(OPEN).and_then(|(before, after)| after.split_once(CLOSE).map(|(name, after)| (before, name, after)));
-        match found {
-            Some((before, name, after)) => {
-                rest = Some(after);
-                Some((before, Some(name)))
-            }
-            None => {
-                rest = None;
-                Some((now, None))
-            }
-        }
+        rest = found.map(|(_, _, after)| after);
+        Some(found.map_or((now, None), |(before, name, _)| (before, Some(name))))
     })
 }

@@ -174,9 +174,8 @@ fn content(content: Option<&Value>) -> Option<String> {
 fn usage(body: &Value) -> Option<Tokens> {
     let usage = body.get("usage").filter(|usage| usage.is_object())?;
     let figure = |key: &str| usage.get(key).and_then(Value::as_u64);
-    let cached = figure("prompt_cache_hit_tokens")
-        .or_else(|| usage.get("prompt_tokens_details")?.get("cached_tokens")?.as_u64())
-        .unwrap_or(0);
+    let cached =
+        figure("prompt_cache_hit_tokens").or_else(|| usage.get("prompt_tokens_details")?.get("cached_tokens")?.as_u64()).unwrap_or(0);
     let input = figure("prompt_tokens").unwrap_or(0);
     // Reasoning tokens are part of `completion_tokens`.
     Some(Tokens { input, cached: cached.min(input), output: figure("completion_tokens").unwrap_or(0), estimated: false })
