@@ -4,8 +4,11 @@
 
 pub mod agent;
 pub mod base;
+pub mod cell;
 pub mod driver;
 pub mod machine;
 pub mod model;
+pub mod provider;
 pub mod rule;
+pub mod simulate;
 pub mod tool;
