@@ -7,4 +7,6 @@ pub mod base;
 pub mod driver;
 pub mod machine;
 pub mod model;
+pub mod schema;
+pub mod syntax;
 pub mod tool;
