@@ -5,10 +5,13 @@
 pub mod agent;
 pub mod base;
 pub mod cell;
+pub mod check;
 pub mod driver;
 pub mod machine;
 pub mod model;
 pub mod provider;
 pub mod rule;
+pub mod schema;
 pub mod simulate;
+pub mod syntax;
 pub mod tool;

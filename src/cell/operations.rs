@@ -78,7 +78,7 @@ impl Interpreter {
         let Some(compiled) = host.tables.get(table) else {
             return Err(Failure::new(FailureKind::Fail, format!("no decision table `{table}` (at {})", op.at)));
         };
-        let result = evaluate(host.engine, compiled, inputs);
+        let result = evaluate(host.engine, compiled, &inputs);
         result.map(Control::Next).map_err(|e| Failure::new(FailureKind::Fail, format!("decision table `{table}`: {e} (at {})", op.at)))
     }
 

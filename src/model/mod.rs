@@ -3,14 +3,21 @@
 //! Every item carries the JSON pointer it was read from (`at`), so that a check can find its place in the source.
 //! Nothing here evaluates, checks a rule of RSF or does I/O; texts that are expressions or templates are kept as written.
 
+mod annotation;
+mod decode;
 mod document;
+mod grammar;
 mod operation;
 mod policy;
 mod table;
 mod term;
 pub mod tool;
+pub mod tools;
 
+pub use annotation::{Annotation, AnnotationKind, annotations, duration_ms, timeout_ms};
+pub use decode::{decode, decode_table, document_schema};
 pub use document::*;
+pub use grammar::{Oddity, Reading, TermError, parse_entry, parse_what};
 pub use operation::*;
 pub use policy::*;
 pub use table::*;

@@ -1,0 +1,2 @@
+//! Checks of a document, and the sealed plan of one that passed.
+pub mod plan;
