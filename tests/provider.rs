@@ -283,14 +283,15 @@ async fn the_key_is_in_no_error_and_no_debug() {
     let server = MockServer::start().await;
     let echo = json!({"error": {"message": format!("incorrect key {KEY}"), "code": format!("x{KEY}")}});
     serve(&server, ResponseTemplate::new(401).set_body_json(echo), 1).await;
-    serve(&server, ResponseTemplate::new(502).set_body_string(format!("<p>{KEY}</p>")), 99).await;
+    // The second answer is clipped in the middle of the key.
+    serve(&server, ResponseTemplate::new(502).set_body_string(format!("{}{KEY}", "x".repeat(290))), 99).await;
     let providers = chat_on(&server);
     let (first, second) = (exchange(&providers).await.unwrap_err(), exchange(&providers).await.unwrap_err());
     assert!(first.message.contains("did not accept the key") && first.message.contains("incorrect key [key]"), "{first}");
     for text in
         [format!("{first:?}"), format!("{second:?}"), format!("{providers:?} {providers:#?}"), format!("{:?}", providers.check("m"))]
     {
-        assert!(!text.contains(KEY), "{text}");
+        assert!(!text.contains(&KEY[..6]), "{text}");
     }
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let served = json!({"wire": "chat", "models": ["*"], "base_url": format!("http://{taken}"), "key_env": "TEST_KEY", "backoff_ms": 0,

@@ -15,7 +15,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
-/// Calls of one turn that are made; the rest is answered with an error.
+/// Calls of one turn that are made; the model is told of the others.
 const CALLS_PER_TURN: usize = 64;
 /// Longest entry of [`SessionRecord::failures`], in characters.
 const FAILURE_CHARS: usize = 600;
@@ -94,8 +94,8 @@ pub struct Session {
     useless_turns: u32,
     queue: VecDeque<ToolCall>,
     current: Option<ToolCall>,
-    /// Calls of this turn that were looked at.
-    seen_calls: usize,
+    /// Calls of this turn beyond what a turn may hold.
+    dropped_calls: usize,
     /// A call of this turn was made.
     fruitful: bool,
     last_fault: String,
@@ -118,7 +118,7 @@ impl Session {
             useless_turns: 0,
             queue: VecDeque::new(),
             current: None,
-            seen_calls: 0,
+            dropped_calls: 0,
             fruitful: false,
             last_fault: String::new(),
             finish: Finish::Stop,

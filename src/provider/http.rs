@@ -146,7 +146,8 @@ impl Endpoint {
                 FaultClass::Rejected,
                 format!("the address redirects (status {status}); write the final one as base_url"),
             )),
-            Ok(bytes) => chat::decode(status, &bytes, request),
+            // Scrubbed before it is decoded: what is shown later is clipped, and half a key is still half a key.
+            Ok(bytes) => chat::decode(status, self.scrub(&String::from_utf8_lossy(&bytes)).as_bytes(), request),
             Err(fault) => Err(fault),
         };
         (result, waits)

@@ -13,9 +13,10 @@ const UNDOTTED: [&str; 1] = ["ask_user"];
 
 impl Session {
     pub(super) fn take_calls(&mut self, reply: ModelReply) -> Next {
-        let calls: Vec<ToolCall> = reply.calls.into_iter().enumerate().map(|(index, call)| self.received(index, call)).collect();
+        self.dropped_calls = reply.calls.len().saturating_sub(CALLS_PER_TURN);
+        let kept = reply.calls.into_iter().take(CALLS_PER_TURN).enumerate();
+        let calls: Vec<ToolCall> = kept.map(|(index, call)| self.received(index, call)).collect();
         self.queue = calls.iter().cloned().collect();
-        self.seen_calls = 0;
         self.fruitful = false;
         let calls = calls.into_iter().map(|call| ToolCall { name: plain_name(&call.name), ..call }).collect();
         self.say(Message::Assistant { text: reply.text.filter(|text| !text.is_empty()), calls, reasoning: reply.reasoning });
@@ -25,7 +26,6 @@ impl Session {
     /// The next call that can be made; the others are answered at once. With none left the model is asked again.
     pub(super) fn next_call(&mut self) -> Next {
         while let Some(call) = self.queue.pop_front() {
-            self.seen_calls += 1;
             let Some(fault) = self.refusal(&call) else {
                 self.fruitful = true;
                 self.record.used(dotted(&call.name));
@@ -35,6 +35,13 @@ impl Session {
             self.note(&fault);
             self.answer_call(&call, &format!("error: {fault}"));
             self.last_fault = fault;
+        }
+        if self.dropped_calls > 0 {
+            let text =
+                format!("only the first {CALLS_PER_TURN} calls were made, {} were not; make them in another turn", self.dropped_calls);
+            self.note(&text);
+            self.say(Message::User { text });
+            self.dropped_calls = 0;
         }
         if self.fruitful {
             self.useless_turns = 0;
@@ -61,9 +68,6 @@ impl Session {
             let have = if names.is_empty() { "no tool is offered".to_owned() } else { format!("you have: {}", names.join(", ")) };
             return Some(format!("there is no tool `{}`; {have}", shown(&call.name)));
         };
-        if self.seen_calls > CALLS_PER_TURN {
-            return Some(format!("{}: more than {CALLS_PER_TURN} calls in one turn; make this one in the next turn", call.name));
-        }
         match &call.arguments {
             Value::Object(arguments) => {
                 missing(arguments, &offered.parameters).map(|key| format!("{}: the argument `{}` is missing", call.name, shown(key)))
