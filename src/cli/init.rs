@@ -43,7 +43,9 @@ pub fn belonging<'a>(name: &str, embedded: &[(&'a str, &'a [u8])]) -> Result<Vec
     let all: BTreeMap<&str, &[u8]> = embedded.iter().copied().collect();
     let document = format!("workflows/{name}.json");
     let Some((start, _)) = all.get_key_value(document.as_str()) else {
-        let known: Vec<&str> = all.keys().filter_map(|path| path.strip_prefix("workflows/")?.strip_suffix(".json")).collect();
+        let names = all.keys().filter_map(|path| path.strip_prefix("workflows/")?.strip_suffix(".json"));
+        // A table in a folder of its own belongs to a workflow and is none.
+        let known: Vec<&str> = names.filter(|name| !name.contains('/')).collect();
         return Err(InitError::Unknown(no_such("built-in workflow", name, known)));
     };
     let folders = ["workflows", "prompts", "schemas"].map(|room| format!("{room}/{name}/"));
