@@ -255,6 +255,18 @@ fn a_demo_that_fails_leaves_only_what_was_there_before() {
 }
 
 #[test]
+fn what_a_program_said_when_it_failed_is_told() {
+    let mut programs = demo::SystemPrograms;
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let missing = programs.run(&["no-such-program-here".into()], here).expect_err("there is none");
+    assert!(missing.contains("`no-such-program-here` cannot be started"), "{missing}");
+    let failed = programs.run(&["cargo".into(), "no-such-command-here".into()], here).expect_err("it fails");
+    assert!(failed.contains("`cargo` failed") && failed.contains("no-such-command-here"), "{failed}");
+    assert_eq!(programs.run(&["cargo".into(), "--version".into()], here), Ok(()));
+    assert!(programs.run(&[], here).is_err());
+}
+
+#[test]
 fn a_sample_that_is_not_there_is_named_with_those_that_are() {
     let error = demo::choose(&read("samples/index.json"), Some("smus")).expect_err("unknown");
     assert_eq!(error.to_string(), "there is no sample `smus`; did you mean `sums`?");

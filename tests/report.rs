@@ -5,13 +5,14 @@
 use rsf::base::Timestamp;
 use rsf::driver::Event;
 use rsf::machine::{EffectId, Note};
-use rsf::model::{Cell, End, Flow, FlowKind, Role, Step, Term, TypeRef, Workflow};
+use rsf::model::{Access, Agent, Cell, End, Exec, Flow, FlowKind, Policy, Role, Step, Term, TypeRef, Workflow};
+use rsf::report::briefing::Briefing;
 use rsf::report::progress::{Mode, Progress};
 use rsf::report::summary::Summary;
 use rsf::report::text::{is_unsafe, width};
 use rsf::report::{Drawing, Sheet, events, graph};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -175,6 +176,29 @@ fn every_event_is_one_line_of_json_that_reads_back() {
         let after: Value = serde_json::from_str(&line).expect("JSON");
         assert_eq!(&after, before);
     }
+}
+
+#[test]
+fn the_screen_before_a_run_says_who_may_do_what() {
+    let mut workflow = workflow("graph/seed.json");
+    let policy = Policy {
+        read: Some(vec!["src/**".to_owned(), "\u{1b}[1m".to_owned()]),
+        exec: Some(Exec::Isolated),
+        git: Some(Access::Read),
+        ..Policy::default()
+    };
+    workflow.roles[1].agent = Some(Agent { permissions: Some(policy), ..Agent::default() });
+    workflow.steps[0].cells[0].permissions = Some(Policy { read: Some(Vec::new()), ..Policy::default() });
+    let object = |value: Value| value.as_object().cloned().expect("an object");
+    let briefing = Briefing {
+        workflow: &workflow,
+        params: &object(json!({ "goal": "reach\nit" })),
+        limits: &object(json!({ "rounds": 8 })),
+        confirm: Some(&json!({ "target": { "op": ">=", "value": 50 } })),
+        models: &BTreeMap::from([(workflow.roles[1].id.clone(), "model-a".to_owned())]),
+        notes: &["--set x: `config.x` is new".to_owned()],
+    };
+    insta::assert_snapshot!("briefing", briefing.text());
 }
 
 /// The core part of a document as a typed workflow; enough for a picture.
