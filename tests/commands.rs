@@ -220,9 +220,11 @@ fn the_demo_is_a_clean_repository_beside_its_interpreter() {
         (args.workflow.as_str(), args.goal.as_deref(), args.yes, args.format),
         ("workflows/sums.json", Some("cover the sums"), true, Format::Json)
     );
+    let ready_look = ready.look();
     let python = ready.python.expect("an interpreter");
     assert!(python.starts_with(&ready.folder) && !python.starts_with(&ready.project));
     assert_eq!(args.overrides.sets, [format!("config.python={}", json!(python.to_string_lossy()))]);
+    assert_eq!(ready_look, [format!("cd '{}'", ready.project.display()), "git log --oneline".to_owned()]);
     let next = prepare(None, temp.path(), &mut Fake::default()).expect("prepared again");
     assert!(next.folder.ends_with("rsf-demo-2"), "an earlier demo is never touched");
 }

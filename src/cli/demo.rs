@@ -57,6 +57,9 @@ pub struct Sample {
     /// Profile of the workflow.
     #[serde(default)]
     pub profile: Option<String>,
+    /// Commands worth trying in the project afterwards.
+    #[serde(default)]
+    pub look: Vec<String>,
 }
 
 /// Why the demo could not be prepared.
@@ -125,6 +128,13 @@ pub struct PreparedDemo {
 }
 
 impl PreparedDemo {
+    /// What to look at after the run: lines to paste into a shell.
+    #[must_use]
+    pub fn look(&self) -> Vec<String> {
+        let enter = format!("cd '{}'", self.project.to_string_lossy().replace('\'', "'\\''"));
+        std::iter::once(enter).chain(self.sample.look.iter().cloned()).collect()
+    }
+
     /// The arguments of `rsf run` that run the sample.
     #[must_use]
     pub fn run_args(&self, format: run::Format) -> run::Args {

@@ -17,11 +17,13 @@ pub struct Console {
 }
 
 impl Console {
-    /// Progress of a run of the document that `sheet` describes; `plain` forbids the table (a dumb terminal, a person's wish).
+    /// Progress of a run of the document that `sheet` describes; `plain` forbids the table, and so does a terminal that
+    /// says it cannot move its cursor.
     #[must_use]
     pub fn new(sheet: Sheet, plain: bool) -> Self {
         let stream = std::io::stderr();
-        let live = !plain && stream.is_terminal();
+        let dumb = std::env::var_os("TERM").is_none_or(|name| name == "dumb");
+        let live = !plain && !dumb && stream.is_terminal();
         let mode = if live { size(&stream) } else { Mode::Plain };
         Self { progress: Progress::new(sheet, mode), stream, live }
     }
