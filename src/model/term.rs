@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A type name with an optional variant, e.g. `StateSnapshot(t0)`. Names are NFC.
+/// A type name with an optional variant, e.g. `Snapshot(t0)`. Names are NFC.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TypeRef {
     /// Name without the variant.

@@ -82,7 +82,7 @@ pub struct ToolRequest {
     pub grants: Grants,
     /// Role on whose behalf it is made (scratch folder, log).
     pub role: String,
-    /// Cell attempt that owns checkouts made by this call, e.g. `tester@7.r3.a1`; they end with it.
+    /// Cell attempt that owns checkouts made by this call, e.g. `maker@7.r3.a1`; they end with it.
     pub owner: String,
     /// Run-independent key of this call, for things that must happen once (`sequence`, traces of git).
     pub key: String,
