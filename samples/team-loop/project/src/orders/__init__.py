@@ -1,0 +1,1 @@
+"""A small order desk: prices, order lines and stock."""
