@@ -5,6 +5,9 @@
 pub mod agent;
 pub mod base;
 pub mod driver;
+pub mod executor;
+pub mod journal;
 pub mod machine;
 pub mod model;
 pub mod tool;
+pub mod world;
