@@ -3,7 +3,7 @@
 #[path = "driver/fake.rs"]
 mod fake;
 
-use fake::{Death, FakeClock, FakeCore, FakeExecutor, Log, MortalDisk, SMALL, Shape, header, options};
+use fake::{Death, FakeClock, FakeCore, FakeExecutor, Log, MortalDisk, SMALL, Shape, TINY, header, options};
 use rsf::base::Timestamp;
 use rsf::driver::{Driver, DriverError, Event, Options, RunEnd, past_events};
 use rsf::journal::{Blobs, Durability, FileDisk, Journal, JournalError, MemoryDisk, Record, canonical};
@@ -103,7 +103,7 @@ async fn run_through_deaths(folder: &Path, deaths: &[(usize, Death)], runs: &mut
 async fn attempt(folder: &Path, left: Arc<AtomicUsize>, death: Death, executor: FakeExecutor) -> Result<RunEnd, DriverError> {
     let mortal = |disk| Box::new(MortalDisk { disk, left: Arc::clone(&left), death });
     let (events, _watching) = unbounded_channel();
-    let core = FakeCore::new(SMALL);
+    let core = FakeCore::new(TINY);
     if !folder.join("journal.jsonl").exists() {
         let disk = mortal(FileDisk::create(folder, Durability::None).unwrap());
         let journal = Journal::create_on(folder.join("journal.jsonl"), disk, header("run-1"), Timestamp(0))?;
@@ -118,7 +118,7 @@ async fn attempt(folder: &Path, left: Arc<AtomicUsize>, death: Death, executor: 
 #[tokio::test]
 async fn a_crash_at_any_write_changes_nothing() {
     let undisturbed = tempfile::tempdir().unwrap();
-    let end = run(undisturbed.path(), SMALL, FakeExecutor::default()).await.unwrap();
+    let end = run(undisturbed.path(), TINY, FakeExecutor::default()).await.unwrap();
     let expected = canonical_of(undisturbed.path());
     let (mut points, mut reruns) = (0, 0);
     for death in [Death::Before, Death::Half, Death::After] {
@@ -137,16 +137,16 @@ async fn a_crash_at_any_write_changes_nothing() {
         }
     }
     println!("crash points survived: {points}");
-    assert!(points > 150, "only {points} points");
+    assert!(points > 100, "only {points} points");
     assert!(reruns > points, "effects under way must be performed again ({reruns})");
 }
 
 #[tokio::test]
 async fn two_crashes_in_a_row_change_nothing() {
     let undisturbed = tempfile::tempdir().unwrap();
-    let end = run(undisturbed.path(), SMALL, FakeExecutor::default()).await.unwrap();
+    let end = run(undisturbed.path(), TINY, FakeExecutor::default()).await.unwrap();
     let expected = canonical_of(undisturbed.path());
-    for first in (0..90).step_by(7) {
+    for first in (0..60).step_by(7) {
         for second in [0, 1, 2, 3, 9, 20] {
             let folder = tempfile::tempdir().unwrap();
             let folder = folder.path().join("run");
@@ -229,7 +229,8 @@ async fn a_timer_cancels_and_the_late_outcome_leaves_no_trace() {
     assert_eq!(log.lock().unwrap().cancelled, ["role1@1.r1.a1/1"]);
     assert!(log.lock().unwrap().released.contains(&"role1@1.r1.a1".to_owned()));
     let events = past_events(&records(folder.path()), "j", |_| 0);
-    let failed = events.iter().filter(|event| matches!(event, Event::Note { note, .. } if matches!(note.event, NoteEvent::Fail { .. }))).count();
+    let failed =
+        events.iter().filter(|event| matches!(event, Event::Note { note, .. } if matches!(note.event, NoteEvent::Fail { .. }))).count();
     let done = |id: &str| events.iter().any(|event| matches!(event, Event::EffectDone { id: found, .. } if found.0 == id));
     assert!(failed >= 1 && !done("role1@1.r1.a1/1") && done("role1@1.r1.a2/1"));
 }
@@ -241,7 +242,10 @@ async fn a_panicking_effect_is_a_failure_and_not_a_hang() {
     assert!(matches!(run(folder.path(), SMALL, executor).await.unwrap(), RunEnd::Ended { .. }));
     let events = past_events(&records(folder.path()), "j", |_| 0);
     let failed: Vec<_> = events.iter().filter(|event| matches!(event, Event::EffectDone { ok: false, .. })).collect();
-    assert!(matches!(failed[..], [Event::EffectDone { id, detail, .. }] if id.0 == "role0@1.r1.a1/1" && detail.contains("no way")), "{failed:?}");
+    assert!(
+        matches!(failed[..], [Event::EffectDone { id, detail, .. }] if id.0 == "role0@1.r1.a1/1" && detail.contains("no way")),
+        "{failed:?}"
+    );
 }
 
 #[tokio::test]
@@ -307,4 +311,43 @@ async fn a_machine_that_waits_for_nothing_is_reported() {
     let shape = Shape { cells: 0, ..SMALL };
     let error = run(folder.path(), shape, FakeExecutor::default()).await.unwrap_err();
     assert!(matches!(error, DriverError::Stuck(_)), "{error}");
+}
+
+const FROZEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/journal/v1");
+
+/// Writes the frozen journal of the present format: `cargo test --test driver -- --ignored freeze`. To be run once per version of the format,
+/// into a new folder; a journal that is frozen is never written again.
+#[tokio::test]
+#[ignore = "writes test data"]
+async fn freeze_an_interrupted_journal() {
+    let folder = Path::new(FROZEN);
+    assert!(!folder.exists(), "{FROZEN} is frozen already");
+    run(folder, TINY, FakeExecutor { seed: 3, ..FakeExecutor::default() }).await.unwrap();
+    let file = folder.join("journal.jsonl");
+    let whole = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &whole[..whole.len() * 2 / 3]).unwrap();
+    let found = Journal::open(folder, Durability::None).unwrap();
+    let canonical = canonical(&found.records, &Blobs::of(folder)).unwrap();
+    std::fs::write(folder.join("canonical.json"), serde_json::to_string_pretty(&canonical).unwrap()).unwrap();
+    let mut torn = std::fs::read(&file).unwrap();
+    torn.extend_from_slice(b"{\"seq\":");
+    std::fs::write(&file, torn).unwrap();
+}
+
+/// A journal of format 1 as it was written when the format was made: it must read and resume for ever.
+#[tokio::test]
+async fn a_frozen_journal_still_reads_and_resumes() {
+    let undisturbed = tempfile::tempdir().unwrap();
+    let end = run(undisturbed.path(), TINY, FakeExecutor::default()).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    copy_blobs(Path::new(FROZEN), folder.path());
+    std::fs::copy(Path::new(FROZEN).join("journal.jsonl"), folder.path().join("journal.jsonl")).unwrap();
+    let expected: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(Path::new(FROZEN).join("canonical.json")).unwrap()).unwrap();
+    assert_eq!(canonical_of(folder.path()), expected);
+    let executor = FakeExecutor::default();
+    let log = log_of(&executor);
+    assert_eq!(resume(folder.path(), FakeCore::new(TINY), executor).await.unwrap(), end);
+    assert_eq!(canonical_of(folder.path()), canonical_of(undisturbed.path()));
+    let performed = log.lock().unwrap().performed.len();
+    assert!(performed > 0 && performed < 20, "{performed}");
 }

@@ -10,6 +10,7 @@ use regex::{Captures, Regex};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 /// Keys whose values say when or how long, or follow from such values.
 const DROPPED: [&str; 7] = ["at", "ms", "latency_ms", "timeout_ms", "timestamp", "time", "rerun"];
@@ -152,7 +153,6 @@ fn effect_spot(id: &str, class: u8, roles: &BTreeMap<String, u32>) -> Spot {
 struct Cleaner {
     root: Option<String>,
     shas: BTreeMap<String, usize>,
-    patterns: Option<Patterns>,
 }
 
 struct Patterns {
@@ -160,12 +160,15 @@ struct Patterns {
     times: [(Regex, &'static str); 3],
 }
 
+/// Compiled once; the texts are fixed, so that it is there is a test's business, not a user's.
+static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(Patterns::new);
+
 impl Patterns {
     fn new() -> Option<Self> {
-        let time = Regex::new(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?").ok()?;
-        let compact = Regex::new(r"\d{8}T\d{6}").ok()?;
-        let seconds = Regex::new(r"\b\d+\.\d+ ?s\b").ok()?;
-        let sha = Regex::new(r"\b[0-9a-f]{40}\b").ok()?;
+        let time = Regex::new("[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-][0-9]{2}:?[0-9]{2})?").ok()?;
+        let compact = Regex::new("[0-9]{8}T[0-9]{6}").ok()?;
+        let seconds = Regex::new(r"(?-u:\b)[0-9]+[.][0-9]+ ?s(?-u:\b)").ok()?;
+        let sha = Regex::new(r"(?-u:\b)[0-9a-f]{40}(?-u:\b)").ok()?;
         Some(Self { sha, times: [(time, "<time>"), (compact, "<time>"), (seconds, "<seconds>")] })
     }
 }
@@ -181,7 +184,7 @@ impl Cleaner {
             },
             _ => None,
         });
-        Self { root, shas: BTreeMap::new(), patterns: Patterns::new() }
+        Self { root, shas: BTreeMap::new() }
     }
 
     fn clean(&mut self, value: Value) -> Value {
@@ -201,7 +204,7 @@ impl Cleaner {
         if let Some(root) = &self.root {
             text = text.replace(root.as_str(), "<project>");
         }
-        let Some(Patterns { sha, times }) = &self.patterns else { return text };
+        let Some(Patterns { sha, times }) = PATTERNS.as_ref() else { return text };
         for (pattern, stand_in) in times {
             text = pattern.replace_all(&text, *stand_in).into_owned();
         }

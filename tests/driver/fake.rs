@@ -27,6 +27,9 @@ pub struct Shape {
 
 pub const SMALL: Shape = Shape { rounds: 2, cells: 3, steps: 6, timer_ms: 3_600_000 };
 
+/// For tests that run it hundreds of times.
+pub const TINY: Shape = Shape { cells: 2, steps: 5, ..SMALL };
+
 struct Cell {
     attempt: u32,
     step: u32,
@@ -105,7 +108,7 @@ impl FakeCore {
                 },
                 session_id: format!("session-{name}"),
                 model: "m-1".into(),
-                system: "s".repeat(5000),
+                system: "s".repeat(4200),
                 messages: Arc::clone(&state.history),
                 tools: Vec::new(),
                 output: json!({"$blob": "no blob"}),
@@ -120,7 +123,7 @@ impl FakeCore {
                 key: self.effect_id(cell).0,
                 timeout_ms: 1000,
             }),
-            2 => Request::Store(StoreRequest { name: "Doc".into(), paths: vec![format!("{name}.json")], text: state.sum.repeat(100) }),
+            2 => Request::Store(StoreRequest { name: "Doc".into(), paths: vec![format!("{name}.json")], text: state.sum.repeat(3) }),
             _ => Request::Log(LogRequest {
                 path: "log.jsonl".into(),
                 record: [("sum".to_owned(), json!(state.sum))].into_iter().collect(),
@@ -191,10 +194,12 @@ impl Core for FakeCore {
     fn apply(&mut self, input: Input) -> Vec<Command> {
         match input {
             Input::Start { .. } => self.open_round(),
-            Input::Effect { id, outcome, .. } => match (0..self.cells.len()).find(|cell| !self.cells[*cell].done && self.effect_id(*cell) == id) {
-                Some(cell) => self.answered(cell, &outcome),
-                None => panic!("an outcome that nobody waits for: {id:?}"),
-            },
+            Input::Effect { id, outcome, .. } => {
+                match (0..self.cells.len()).find(|cell| !self.cells[*cell].done && self.effect_id(*cell) == id) {
+                    Some(cell) => self.answered(cell, &outcome),
+                    None => panic!("an outcome that nobody waits for: {id:?}"),
+                }
+            }
             Input::Timer { id, .. } => match (0..self.cells.len()).find(|cell| !self.cells[*cell].done && self.timer_id(*cell) == id) {
                 Some(cell) => self.timed_out(cell),
                 None => panic!("a timer that nobody set: {id:?}"),
@@ -285,7 +290,7 @@ fn answer(task: &Task) -> Outcome {
     let digest = digest_json(&serde_json::to_value(&*task.request).unwrap());
     match &*task.request {
         Request::Model(_) => Outcome::Model(ModelReply { text: Some(digest), latency_ms: 17, ..ModelReply::default() }),
-        Request::Tool(_) => Outcome::Tool(json!({"exit": 0, "stdout": digest.repeat(100), "ms": 3, "rerun": task.rerun, "rate": 0.1 + 0.7})),
+        Request::Tool(_) => Outcome::Tool(json!({"exit": 0, "stdout": digest.repeat(66), "ms": 3, "rerun": task.rerun, "rate": 0.1 + 0.7})),
         Request::Store(store) => Outcome::Stored(store.paths.clone()),
         Request::Log(_) => Outcome::Logged,
     }
