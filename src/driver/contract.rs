@@ -20,6 +20,20 @@ pub trait Core {
     fn pending_timers(&self) -> Vec<(TimerId, u64)>;
 }
 
+impl Core for crate::machine::Machine {
+    fn apply(&mut self, input: Input) -> Vec<Command> {
+        Self::apply(self, input)
+    }
+
+    fn pending(&self) -> Vec<EffectId> {
+        Self::pending(self)
+    }
+
+    fn pending_timers(&self) -> Vec<(TimerId, u64)> {
+        Self::pending_timers(self)
+    }
+}
+
 /// What a run is started with.
 #[derive(Clone)]
 pub struct Options {

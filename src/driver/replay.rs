@@ -107,7 +107,7 @@ impl Block {
                     }
                 }
                 // The machine itself knows its timers; a release is made again by whoever resumes.
-                Command::SetTimer { .. } | Command::CancelTimer { .. } | Command::Release { .. } => {}
+                Command::SetTimer { .. } | Command::CancelTimer { .. } | Command::Release { .. } | Command::Await { .. } => {}
             }
         }
         if let Some((id, _)) = self.recorded.pop_first() {
