@@ -5,6 +5,7 @@
 pub mod agent;
 pub mod base;
 pub mod driver;
+pub mod knowledge;
 pub mod machine;
 pub mod model;
 pub mod tool;

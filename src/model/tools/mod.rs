@@ -1,0 +1,3 @@
+//! The descriptors of all tools, by field.
+
+pub mod knowledge;
