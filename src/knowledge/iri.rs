@@ -17,7 +17,7 @@ pub fn absolute(iri: &str) -> bool {
 /// The text with every character that an IRI may not hold percent-encoded as UTF-8 (a lone `%` too); the same text gives the same result.
 #[must_use]
 pub fn percent_encoded(text: &str) -> String {
-    encode(text, |c| forbidden(c))
+    encode(text, forbidden)
 }
 
 /// The text as one segment of an IRI: what separates (`/ : ? #` …) is encoded as well, so that two texts never give one segment.

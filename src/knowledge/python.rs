@@ -192,9 +192,21 @@ fn signature(node: Node<'_>, text: &str) -> String {
     } else {
         let result = field("return_type");
         let arrow = if result.is_empty() { "" } else { " -> " };
-        format!("def {}{}{arrow}{result}", field("name"), field("parameters"))
+        let parameters = node.child_by_field_name("parameters").map_or(String::new(), |n| without_comments(n, text));
+        format!("def {}{parameters}{arrow}{result}", field("name"))
     };
     clip(&written.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+fn without_comments(node: Node<'_>, text: &str) -> String {
+    let mut kept = String::new();
+    let mut at = node.start_byte();
+    for comment in children(node).into_iter().filter(|n| n.kind() == "comment") {
+        kept.push_str(text.get(at..comment.start_byte()).unwrap_or_default());
+        at = comment.end_byte();
+    }
+    kept.push_str(text.get(at..node.end_byte()).unwrap_or_default());
+    kept
 }
 
 fn decorators<'a>(node: Node<'_>, text: &'a str) -> Vec<&'a str> {

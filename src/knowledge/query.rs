@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 pub const QUERY_BYTES: usize = 16 * 1024;
 /// Deepest nesting of brackets in a query: the parser tries nested brackets in several ways.
 const QUERY_DEPTH: usize = 16;
-/// Statements a query may look at.
-const LOOKS: u64 = 1_000_000;
+/// Statements a query may look at; a row that is kept for counting or ordering costs about two kilobytes, so this bounds memory as well.
+const LOOKS: u64 = 250_000;
 /// Stack of the thread a query runs on: long chains of operators are parsed and evaluated by recursion.
 const STACK: usize = 256 * 1024 * 1024;
 /// Longest text of one value in a row, in characters.

@@ -8,6 +8,7 @@ use super::term::{Literal, Node, Triple};
 use sophia::api::prelude::*;
 use sophia::api::source::StreamError;
 use sophia::api::term::{SimpleTerm, TermKind};
+use sophia::turtle::parser::ErrorKind;
 use sophia::turtle::parser::turtle::TurtleParser;
 use std::collections::BTreeMap;
 
@@ -72,14 +73,12 @@ fn read_on(name: &str, bytes: &[u8]) -> (Graph, Option<ReadError>) {
         Ok(Ok(())) => None,
         Ok(Err(StreamError::SourceError(fault))) => {
             let (line, column) = fault.position();
+            let hint =
+                if matches!(fault.kind(), ErrorKind::Iri(_)) { ": write the whole IRI, with a scheme and without blanks" } else { "" };
             let kind = lower_first(&fault.kind().to_string());
-            Some(broken(format!("{name}:{}:{}: {kind}", line + 1, column_of(text, line, column))))
+            Some(broken(format!("{name}:{}:{}: {kind}{hint}", line + 1, column_of(text, line, column))))
         }
-        Ok(Err(StreamError::SinkError(fault))) => {
-            let place = collector.relative.as_deref().and_then(|iri| place_of(text, &format!("<{iri}>")));
-            let place = place.map_or(String::new(), |(line, column)| format!("{line}:{column}:"));
-            Some(ReadError { message: format!("{name}:{place} {}", fault.message), ..fault })
-        }
+        Ok(Err(StreamError::SinkError(fault))) => Some(ReadError { message: format!("{name}: {}", fault.message), ..fault }),
         Err(_) => Some(broken(format!("{name} can't be read as Turtle"))),
     };
     (collector.graph, fault)
@@ -95,13 +94,6 @@ fn column_of(text: &str, line: usize, byte: usize) -> usize {
     line.char_indices().take_while(|(at, _)| *at < byte).count() + 1
 }
 
-/// The collector is handed terms without places; a relative IRI is found again by how it is written.
-fn place_of(text: &str, written: &str) -> Option<(usize, usize)> {
-    let before = text.get(..text.find(written)?)?;
-    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-    Some((before.matches('\n').count() + 1, before.get(line_start..)?.chars().count() + 1))
-}
-
 fn lower_first(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
@@ -111,7 +103,6 @@ fn lower_first(text: &str) -> String {
 struct Collector {
     graph: Graph,
     labels: BTreeMap<String, usize>,
-    relative: Option<String>,
 }
 
 impl Collector {
@@ -133,7 +124,6 @@ impl Collector {
         match term {
             SimpleTerm::Iri(iri) if absolute(iri.as_str()) => Ok(Node::Iri(iri.as_str().to_owned())),
             SimpleTerm::Iri(iri) => {
-                self.relative = Some(iri.as_str().to_owned());
                 Err(broken(format!("<{}> is not an absolute IRI: write the whole IRI, or declare a @base", iri.as_str().escape_debug())))
             }
             SimpleTerm::BlankNode(label) => {

@@ -6,6 +6,7 @@ pub mod lcov;
 
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// Counts of one file, or of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,10 +44,13 @@ impl Coverage {
     /// Adds a file under its path in one spelling.
     pub fn add(&mut self, path: &str, counts: Counts) {
         let path = path.replace('\\', "/");
-        if self.files.contains_key(&path) {
-            self.notes.push(format!("{} stands in the report twice; the first one counts", path.escape_debug()));
-        } else {
-            self.files.insert(path, counts);
+        match self.files.entry(path) {
+            Entry::Vacant(place) => {
+                place.insert(counts);
+            }
+            Entry::Occupied(place) => {
+                self.notes.push(format!("{} stands in the report twice; the first one counts", place.key().escape_debug()));
+            }
         }
     }
 
