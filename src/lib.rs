@@ -15,6 +15,7 @@ pub mod cli;
 pub mod driver;
 pub mod executor;
 pub mod journal;
+pub mod knowledge;
 #[deny(clippy::disallowed_methods, clippy::disallowed_types)]
 pub mod machine;
 #[deny(clippy::disallowed_methods, clippy::disallowed_types)]
