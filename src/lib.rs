@@ -4,9 +4,13 @@
 
 pub mod agent;
 pub mod base;
+pub mod bundle;
+pub mod check;
+pub mod cli;
 pub mod driver;
 pub mod machine;
 pub mod model;
+pub mod report;
 pub mod schema;
 pub mod syntax;
 pub mod tool;

@@ -1,0 +1,3 @@
+//! What people and tools are shown. Renders; decides nothing and reads no file.
+
+pub mod diagnostics;
