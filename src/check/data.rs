@@ -24,7 +24,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) fn check(context: &mut Context<'_>) {
     // Where an item could not be read or an end is no cell, whatever follows from the net would be a cascade.
     let dangling = context.net.ends.iter().any(|(from, to)| from.is_none() || to.is_none());
-    if !context.net.whole_cells || !context.net.whole_flows || dangling {
+    let ambiguous = context.problems.iter().any(|problem| matches!(problem.code, "RSF302" | "RSF303"));
+    if !context.net.whole_cells || !context.net.whole_flows || dangling || ambiguous {
         return;
     }
     inputs(context);
@@ -59,11 +60,10 @@ fn inputs(context: &mut Context<'_>) {
         // An ill-typed flow into the cell has its own finding; the entry it was meant for is not reported as well.
         let Some(fed) = fed else { continue };
         let entry_cell = Some(info.cell.seq) == first;
-        for (index, slot) in info.inputs.slots.iter().enumerate().filter(|(index, _)| !fed.contains(index)) {
+        for (_, slot) in info.inputs.slots.iter().enumerate().filter(|(index, _)| !fed.contains(index)) {
             let remembered = slot.term.alternatives.iter().any(|alternative| {
                 memory.get(&(info.cell.role.as_str(), alternative)).is_some_and(|seqs| seqs.range(..info.cell.seq).next().is_some())
             });
-            let _ = index;
             let span = info.entry_span("in", slot.first);
             let (cell, name) = (cell_name(info.cell), shown(&slot.term.key()));
             let declared = slot.term.alternatives.iter().any(|alternative| is_param(context, &alternative.to_string()));

@@ -15,20 +15,22 @@ use crate::model::{Flow, FlowKind};
 
 pub(super) fn check(context: &mut Context<'_>) {
     let workflow = context.workflow;
-    for flow in &workflow.flows {
-        kind(context, flow);
+    for (index, flow) in workflow.flows.iter().enumerate() {
+        let dangling = context.net.ends.get(index).is_none_or(|(from, to)| from.is_none() || to.is_none());
+        kind(context, flow, dangling);
         direction(context, flow);
     }
 }
 
-fn kind(context: &mut Context<'_>, flow: &Flow) {
+/// A flow whose end is no cell probably names the wrong role, so that being within one role may be a consequence.
+fn kind(context: &mut Context<'_>, flow: &Flow, dangling: bool) {
     let id = shown(&flow.id);
     let within = flow.from.role == flow.to.role;
     if flow.kind == FlowKind::Sync && !within {
         let message = format!("flow `{id}` is sync but goes from role `{}` to `{}`", shown(&flow.from.role), shown(&flow.to.role));
         context.error("RSF501", context.place(&format!("{}/type", flow.at)), message, "between roles write `\"async\"`");
     }
-    if flow.kind == FlowKind::Async && within && flow.from != flow.to {
+    if flow.kind == FlowKind::Async && within && flow.from != flow.to && !dangling {
         let message = format!("flow `{id}` is async within role `{}`", shown(&flow.to.role));
         context.warning("RSF503", context.place(&format!("{}/type", flow.at)), message, "write `\"sync\"` unless a fresh context is wanted");
     }

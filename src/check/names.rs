@@ -12,7 +12,7 @@
 //! A name such as `CON` or `nul` cannot be a file on Windows.
 
 use super::{Context, shown};
-use crate::base::{Problem, Severity, Span};
+use crate::base::{Problem, Severity, Span, fold_hint};
 use crate::syntax::Node;
 use std::collections::BTreeMap;
 use unicode_normalization::UnicodeNormalization;
@@ -83,7 +83,10 @@ fn twins(context: &mut Context<'_>, what: &str, names: &[(&str, Span)], only_nor
         let problem = Problem::of("RSF804", Severity::Warning, message)
             .at(context.file, *span, "this one")
             .at(context.file, place, "and this one")
-            .help("write them alike, or choose names that differ; they would share a file on many systems");
+            .help(match fold_hint(name, other) {
+                Some(hint) => format!("{hint}; they would share a file on many systems"),
+                None => "they would share a file on many systems".to_owned(),
+            });
         context.problems.push(problem);
     }
 }

@@ -1,6 +1,6 @@
 //! A document from its path to its findings: what every command does first.
 
-use crate::base::{Problem, SourceFile, Sources};
+use crate::base::{Problem, Severity, SourceFile, Sources};
 use crate::bundle::{self, Bundle, BundleError};
 use crate::check::{self, BundleFile};
 use crate::model::{self, Workflow};
@@ -89,9 +89,11 @@ pub fn examine(bundle: Bundle) -> Loaded {
     let readable = problems.iter().all(|problem| matches!(problem.code, "RSF105" | "RSF114"));
     let mut workflow = Workflow::default();
     if readable {
-        let (decoded, mut shape) = model::decode(&tree);
-        problems.append(&mut shape);
-        problems.append(&mut check::check(&tree, &decoded, &files, &TOOLS));
+        let repeated = problems.iter().any(|problem| problem.code == "RSF105");
+        let (decoded, shape) = model::decode(&tree);
+        let found = shape.into_iter().chain(check::check(&tree, &decoded, &files, &TOOLS));
+        // Which of two values was meant is not known, so what merely is odd about the first is left unsaid.
+        problems.extend(found.filter(|problem| !repeated || problem.severity == Severity::Error));
         problems.sort_by_key(|problem| problem.labels.first().map(|label| (label.file, label.span.start)));
         workflow = decoded;
     }
