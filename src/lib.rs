@@ -7,6 +7,7 @@
 pub mod agent;
 #[deny(clippy::disallowed_methods, clippy::disallowed_types)]
 pub mod base;
+pub mod bundle;
 #[deny(clippy::disallowed_methods, clippy::disallowed_types)]
 pub mod cell;
 #[deny(clippy::disallowed_methods, clippy::disallowed_types)]

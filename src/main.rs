@@ -1,3 +1,7 @@
-//! The binary: everything is in the library.
+//! The program: arguments in, exit status out.
 
-fn main() {}
+use clap::Parser;
+
+fn main() -> rsf::cli::Status {
+    rsf::cli::Cli::parse().run()
+}

@@ -139,8 +139,8 @@ impl<'a> Reader<'a> {
     }
 
     fn alternative(&mut self, range: Range<usize>) -> Result<(TypeRef, Option<u8>), TermError> {
-        let range = self.trim(range);
-        if range.is_empty() {
+        let range = self.trim_inside(range);
+        if self.slice(&range).trim().is_empty() {
             return Err(TermError { at: self.around(&range), message: "a type name is missing".to_owned() });
         }
         let text = self.slice(&range);
@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
         };
         let name_end = range.start + open;
         let groups = self.groups(name_end..range.end)?;
-        let name = self.trim(range.start..name_end);
+        let name = self.trim_inside(range.start..name_end);
         if name.is_empty() {
             return Err(TermError { at: range, message: "a type name is missing before the parenthesis".to_owned() });
         }
@@ -235,6 +235,15 @@ impl<'a> Reader<'a> {
         self.text.get(range.clone()).unwrap_or_default()
     }
 
+    /// Without the blanks beside an operator. Those at the very ends of the text belong to the name: names are compared exactly.
+    fn trim_inside(&self, range: Range<usize>) -> Range<usize> {
+        let text = self.slice(&range);
+        let blank = [' ', '\t'];
+        let left = if range.start > 0 { text.len() - text.trim_start_matches(blank).len() } else { 0 };
+        let right = if range.end < self.text.len() { text.len() - text.trim_end_matches(blank).len() } else { 0 };
+        range.start + left..(range.end - right).max(range.start + left)
+    }
+
     fn trim(&self, range: Range<usize>) -> Range<usize> {
         let text = self.slice(&range);
         let start = range.start + (text.len() - text.trim_start().len());
@@ -274,6 +283,8 @@ mod tests {
         assert_eq!(shown("retry|next_kr").as_deref(), Ok("retry|next_kr"));
         assert_eq!(shown("Snapshot(t0) (×3)").as_deref(), Ok("Snapshot(t0)(×3)"));
         assert_eq!(shown("A+A").as_deref(), Ok("A(×2)"));
+        assert_eq!(shown("A | B").as_deref(), Ok("A|B"));
+        assert_eq!(shown(" A ").as_deref(), Ok(" A "));
         assert_eq!(shown("A(x)").as_deref(), Ok("A(x)"));
     }
 
@@ -289,7 +300,7 @@ mod tests {
 
     #[test]
     fn what_is_no_term_is_refused() {
-        for text in ["", "+", "A++B", "A|", "A(×1)", "A(×100)", "A(×99999999999999999999)", "A(×two)", "A(", "A)", "(t0)", "A(t0)b", "A()", "A(a)(b)"] {
+        for text in ["", " ", "+", "A+ ", "A++B", "A|", "A(×1)", "A(×100)", "A(×99999999999999999999)", "A(×two)", "A(", "A)", "(t0)", "A(t0)b", "A()", "A(a)(b)"] {
             assert!(parse_what(text).is_err(), "{text}");
         }
         assert!(parse_entry("A+B").is_err());

@@ -6,6 +6,7 @@
 mod board;
 pub mod briefing;
 pub mod console;
+pub mod diagnostics;
 pub mod events;
 pub mod graph;
 pub mod progress;

@@ -52,6 +52,8 @@ pub(super) struct Scanner<'a> {
     root: Option<Node>,
     last_comma: usize,
     values: usize,
+    /// Texts without double quotes so far: a document written that way throughout is one habit, not a hundred findings.
+    bare: usize,
     problems: Vec<Problem>,
 }
 
@@ -59,7 +61,7 @@ impl<'a> Scanner<'a> {
     pub(super) fn new(text: &'a str, file: FileId) -> Self {
         let at = if text.starts_with('\u{feff}') { 3 } else { 0 };
         let (stack, problems) = (Vec::new(), Vec::new());
-        Self { text, file, at, expect: Expect::Value, stack, root: None, last_comma: 0, values: 0, problems }
+        Self { text, file, at, expect: Expect::Value, stack, root: None, last_comma: 0, values: 0, bare: 0, problems }
     }
 
     pub(super) fn run(mut self) -> (Option<Node>, Vec<Problem>) {
@@ -68,15 +70,27 @@ impl<'a> Scanner<'a> {
             let Some(byte) = self.peek() else {
                 if self.expect != Expect::End {
                     self.early_end();
-                    return (None, self.problems);
+                    return (None, self.counted());
                 }
-                return (self.root, self.problems);
+                let root = self.root.take();
+                return (root, self.counted());
             };
             if self.token(byte).is_err() {
-                let root = if self.expect == Expect::End { self.root } else { None };
-                return (root, self.problems);
+                let root = if self.expect == Expect::End { self.root.take() } else { None };
+                return (root, self.counted());
             }
         }
+    }
+
+    /// The problems, the last one about missing quotes saying how many more there are.
+    fn counted(mut self) -> Vec<Problem> {
+        let hidden = self.bare.saturating_sub(MAX_BARE);
+        if hidden > 0
+            && let Some(problem) = self.problems.iter_mut().rev().find(|problem| problem.code == "RSF104")
+        {
+            problem.help = problem.help.take().map(|help| format!("{help} (and in {hidden} more places)"));
+        }
+        self.problems
     }
 
     fn token(&mut self, byte: u8) -> Result<(), Halt> {
@@ -214,12 +228,15 @@ impl<'a> Scanner<'a> {
         let scanned = string::scan(self.text, start);
         let single = self.text.as_bytes().get(start) == Some(&b'\'');
         if !scanned.closed {
-            let span = Span::new(start, scanned.end);
             if scanned.end >= self.text.len() {
                 self.at = scanned.end;
                 self.early_end();
             } else {
-                self.fault("RSF112", "a text is not closed on its line", span, "opened here", "close it with `\"`, or write a line break as `\\n`");
+                let problem = Problem::error("RSF112", "a raw line break stands in a text, or the text is not closed")
+                    .at(self.file, Span::new(scanned.end, scanned.end + 1), "the line ends here")
+                    .at(self.file, Span::new(start, start + 1), "the text was opened here")
+                    .help("close it with `\"`, or write a line break as `\\n`");
+                self.problems.push(problem);
             }
             return Err(Halt);
         }
@@ -362,7 +379,8 @@ impl<'a> Scanner<'a> {
             frames => format!("the document ends too early: {} lists and objects are still open", frames.len()),
         };
         let end = self.text.trim_end().len();
-        let mut problem = Problem::error("RSF109", what).at(self.file, Span::new(end, end), "the end");
+        let last = self.text.get(..end).and_then(|text| text.chars().next_back()).map_or(0, char::len_utf8);
+        let mut problem = Problem::error("RSF109", what).at(self.file, Span::new(end - last, end), "it ends here");
         for frame in self.stack.iter().rev().take(3) {
             problem = problem.at(self.file, Span::new(frame.start(), frame.start() + 1), format!("this {} was opened here", frame.name()));
         }
@@ -385,6 +403,12 @@ impl<'a> Scanner<'a> {
     }
 
     fn fault(&mut self, code: &'static str, message: &str, span: Span, label: &str, help: &str) {
+        if code == "RSF104" {
+            self.bare += 1;
+            if self.bare > MAX_BARE {
+                return;
+            }
+        }
         self.problems.push(Problem::error(code, message).at(self.file, span, label).help(help));
     }
 
@@ -398,6 +422,8 @@ impl<'a> Scanner<'a> {
     }
 }
 
+/// Findings about missing double quotes that are listed one by one.
+const MAX_BARE: usize = 3;
 const CLIP: usize = 60;
 
 /// At most [`CLIP`] bytes of a text, for messages.

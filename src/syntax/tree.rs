@@ -68,6 +68,35 @@ impl Tree {
         self.find(pointer).and_then(|(member, _)| member).map(|member| member.key_span)
     }
 
+    /// The JSON pointer of the innermost value (or the value of the key) that holds a byte offset.
+    #[must_use]
+    pub fn pointer_at(&self, offset: u32) -> String {
+        let mut pointer = String::new();
+        let mut node = self.root.as_ref();
+        while let Some(current) = node {
+            node = match &current.value {
+                NodeValue::Array(items) => {
+                    let index = items.partition_point(|item| item.span.end <= offset);
+                    let found = items.get(index).filter(|item| item.span.start <= offset);
+                    if found.is_some() {
+                        push_segment(&mut pointer, &index.to_string());
+                    }
+                    found
+                }
+                NodeValue::Object(members) => {
+                    let index = members.partition_point(|member| member.value.span.end <= offset);
+                    let found = members.get(index).filter(|member| member.key_span.start <= offset);
+                    if let Some(member) = found {
+                        push_segment(&mut pointer, &member.key);
+                    }
+                    found.map(|member| &member.value).filter(|value| value.span.start <= offset)
+                }
+                _ => None,
+            };
+        }
+        pointer
+    }
+
     fn find(&self, pointer: &str) -> Option<(Option<&Member>, &Node)> {
         let mut found = (None, self.root.as_ref()?);
         for segment in pointer_segments(pointer) {

@@ -30,7 +30,10 @@ pub(super) fn document(root: &Node, workflow: &mut Workflow, reader: &mut Reader
     workflow.roles = items(root, "roles").iter().enumerate().filter_map(|(index, node)| role(node, index, reader)).collect();
     workflow.steps = items(root, "steps").iter().enumerate().filter_map(|(index, node)| step(node, index, reader)).collect();
     workflow.flows = items(root, "flows").iter().enumerate().filter_map(|(index, node)| flow(node, index, reader)).collect();
-    sequence(root, &workflow.steps, reader);
+    // Where a step could not be read its number would seem to be left out.
+    if items(root, "steps").len() == workflow.steps.len() {
+        sequence(root, &workflow.steps, reader);
+    }
 }
 
 fn items<'t>(root: &'t Node, section: &str) -> &'t [Node] {
@@ -175,7 +178,8 @@ fn report_term(node: &Node, error: &TermError, reader: &mut Reader) {
     let shown: String = node.as_str().unwrap_or_default().chars().take(80).collect();
     let span = node.inner_span(error.at.start, error.at.end);
     let span = if span.is_empty() { node.span } else { span };
-    let message = format!("`{}` is no list of types: {}", shown.escape_debug(), error.message);
+    let subject = if shown.trim().is_empty() { "an empty text".to_owned() } else { format!("`{}`", shown.escape_debug()) };
+    let message = format!("{subject} is no list of types: {}", error.message);
     reader.error("RSF401", span, message, "write `Type`, `A+B`, `A|B`, `Type(×2)` or `Type(variant)`");
 }
 

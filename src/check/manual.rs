@@ -1,0 +1,79 @@
+//! The manual of every finding, taken from the docs of the files that make them, so that it cannot stand apart from them.
+
+/// The files whose docs describe codes.
+const SOURCES: [&str; 12] = [
+    include_str!("../syntax/manual.rs"),
+    include_str!("../model/decode/mod.rs"),
+    include_str!("../model/decode/operation.rs"),
+    include_str!("references.rs"),
+    include_str!("typing.rs"),
+    include_str!("flows.rs"),
+    include_str!("annotations.rs"),
+    include_str!("data.rs"),
+    include_str!("names.rs"),
+    include_str!("execution.rs"),
+    include_str!("operations.rs"),
+    include_str!("files.rs"),
+];
+
+/// The manual of one code, title first; `None` for a code nobody knows.
+#[must_use]
+pub fn explain(code: &str) -> Option<String> {
+    let wanted = code.trim().to_ascii_uppercase();
+    sections().find(|(found, _)| *found == wanted).map(|(found, text)| format!("{found}: {text}"))
+}
+
+/// All codes with their titles, in the order of the passes.
+#[must_use]
+pub fn codes() -> Vec<(String, String)> {
+    let mut codes: Vec<(String, String)> =
+        sections().map(|(code, text)| (code, text.lines().next().unwrap_or_default().to_owned())).collect();
+    codes.sort();
+    codes
+}
+
+fn sections() -> impl Iterator<Item = (String, String)> {
+    SOURCES.iter().flat_map(|source| {
+        let mut found: Vec<(String, String)> = Vec::new();
+        let mut inside = false;
+        for line in source.lines().map_while(|line| line.strip_prefix("//!")) {
+            let line = line.strip_prefix(' ').unwrap_or(line);
+            if let Some(heading) = line.strip_prefix("# ") {
+                inside = heading.starts_with("RSF");
+                if let Some((code, title)) = heading.split_once(' ').filter(|_| inside) {
+                    found.push((code.to_owned(), title.to_owned()));
+                }
+            } else if inside && let Some((_, text)) = found.last_mut() {
+                text.push('\n');
+                text.push_str(line);
+            }
+        }
+        found
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every code that a file of these rooms reports has a manual, and no code has two.
+    #[test]
+    fn every_code_has_exactly_one_manual() {
+        let known = codes();
+        let mut names: Vec<&String> = known.iter().map(|(code, _)| code).collect();
+        names.dedup();
+        assert_eq!(names.len(), known.len(), "a code is described twice: {known:?}");
+        for folder in ["src/syntax", "src/model/decode", "src/check"] {
+            for entry in std::fs::read_dir(folder).expect("the folder") {
+                let path = entry.expect("an entry").path();
+                let Ok(text) = std::fs::read_to_string(&path) else { continue };
+                for (at, _) in text.match_indices("\"RSF") {
+                    let code = &text[at + 1..at + 7];
+                    if code.as_bytes()[3..].iter().all(u8::is_ascii_digit) {
+                        assert!(explain(code).is_some(), "{code} of {} has no manual", path.display());
+                    }
+                }
+            }
+        }
+    }
+}

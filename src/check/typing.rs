@@ -1,0 +1,99 @@
+//! What flows carry against what cells make and take, and the spelling of terms.
+//!
+//! # RSF401 no list of types
+//! The text is no sum of terms. Terms are joined by `+`; a term is `Type`, `Type(variant)`, alternatives `A|B`, perhaps with a count `(×2)` from 2 to 99.
+//! # RSF402 other character (warning)
+//! A character stands for another one: a Latin `x` for `×`, a full-width `＋`, `｜`, `（` or `）`. It is understood; the message names both.
+//! # RSF403 the sender does not make it
+//! A flow carries a type that the sending cell does not list in `out`.
+//! # RSF404 the receiver does not take it
+//! A flow carries a type that the receiving cell does not list in `in`.
+//! # RSF405 too many of a type
+//! A flow carries more values of a type than the cell lists. A type listed twice is a count of two.
+//! # RSF406 union too wide
+//! A flow carries alternatives that no single entry of the cell has all of. The alternatives of a flow are a part of one entry's.
+
+use super::net::{CellInfo, Slots};
+use super::{Context, cell_name, shown};
+use crate::base::Span;
+use crate::model::{Flow, Term};
+
+pub(super) fn check(context: &mut Context<'_>) {
+    let workflow = context.workflow;
+    for (index, flow) in workflow.flows.iter().enumerate() {
+        let Some((from, to)) = context.net.ends.get(index).copied() else { continue };
+        if flow.from.seq == flow.to.seq {
+            continue;
+        }
+        for term in &flow.what {
+            for (cell, side) in [(from, Side::Sender), (to, Side::Receiver)] {
+                if let Some(fault) = cell.and_then(|cell| context.net.cells.get(cell)).and_then(|info| fault(context, info, term, side)) {
+                    let span = term_span(context, flow, term);
+                    context.error(fault.0, span, format!("flow `{}`: {}", shown(&flow.id), fault.1), fault.2);
+                }
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Sender,
+    Receiver,
+}
+
+fn fault(context: &Context<'_>, info: &CellInfo<'_>, term: &Term, side: Side) -> Option<(&'static str, String, String)> {
+    let (slots, key, verb) = match side {
+        Side::Sender => (&info.outputs, "out", "make"),
+        Side::Receiver => (&info.inputs, "in", "take"),
+    };
+    let most = slots.fitting(term).filter_map(|index| slots.slots.get(index)).map(|slot| slot.count).max();
+    let (name, list) = (cell_name(info.cell), format!("{}.{key}", cell_name(info.cell)));
+    match most {
+        Some(count) if count >= usize::from(term.count) => None,
+        Some(count) => {
+            let message = format!("`{}` travels, but {list} lists it {}", shown(&term.to_string()), times(count));
+            Some(("RSF405", message, format!("list it {} in {list}, or lower the count", times(usize::from(term.count)))))
+        }
+        None if term.alternatives.iter().all(|alternative| slots.has(alternative)) || (term.alternatives.len() > 1 && term.alternatives.iter().any(|alternative| slots.has(alternative))) => {
+            let message = format!("no entry of {list} has all alternatives of `{}`", shown(&term.to_string()));
+            Some(("RSF406", message, format!("make one entry of {list} `{}`", shown(&term.key()))))
+        }
+        None => {
+            let code = if side == Side::Sender { "RSF403" } else { "RSF404" };
+            let message = format!("{name} does not {verb} `{}`", shown(&term.key()));
+            let hint = near(context, slots, term);
+            let list_it = format!("list it in {list}, or correct `what`");
+            Some((code, message, hint.map_or(list_it.clone(), |hint| hint)))
+        }
+    }
+}
+
+fn near(context: &Context<'_>, slots: &Slots<'_>, term: &Term) -> Option<String> {
+    let names: Vec<String> = slots.names().take(200).collect();
+    let name = term.alternatives.first()?.to_string();
+    context.hint(&name, names.iter().map(String::as_str))
+}
+
+/// The place of a term in the flow's `what`.
+fn term_span(context: &Context<'_>, flow: &Flow, term: &Term) -> Span {
+    let Some(node) = context.node(&format!("{}/what", flow.at)) else { return context.place(&flow.at) };
+    let text = node.as_str().unwrap_or_default();
+    let name = term.alternatives.first().map(|alternative| alternative.name.as_str()).unwrap_or_default();
+    // The last one where a name is part of another is a matter of taste; exact parts come first.
+    let part = text.split(['+', '＋']).find(|part| part.trim() == term.to_string() || part.trim() == name);
+    let start = part.map(|part| part.as_ptr() as usize - text.as_ptr() as usize + (part.len() - part.trim_start().len()));
+    match (start, part, text.find(name)) {
+        (Some(start), Some(part), _) => node.inner_span(start, start + part.trim().len()),
+        (_, _, Some(start)) if !name.is_empty() => node.inner_span(start, start + name.len()),
+        _ => node.span,
+    }
+}
+
+fn times(count: usize) -> String {
+    match count {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        n => format!("{n} times"),
+    }
+}

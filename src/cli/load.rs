@@ -1,0 +1,101 @@
+//! A document from its path to its findings: what every command does first.
+
+use crate::base::{Problem, Severity, SourceFile, Sources};
+use crate::bundle::{self, Bundle, BundleError};
+use crate::check::{self, BundleFile};
+use crate::model::{self, Workflow};
+use crate::syntax::{self, Tree};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Names of the tools (docs/language.md, 7).
+const TOOLS: [&str; 23] = [
+    "read",
+    "list",
+    "search",
+    "write",
+    "edit",
+    "exec",
+    "git.status",
+    "git.checkout",
+    "git.diff",
+    "git.show",
+    "git.log",
+    "git.commit",
+    "git.revert",
+    "git.tag",
+    "git.patch",
+    "reports.tests",
+    "reports.coverage",
+    "rdf.index",
+    "rdf.query",
+    "rdf.insert",
+    "syntax.query",
+    "sequence",
+    "usage.status",
+];
+
+/// A document that was read and looked at.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The document and its files.
+    pub bundle: Bundle,
+    /// The typed document; what could not be read is absent.
+    pub workflow: Workflow,
+    /// Everything found, in document order.
+    pub problems: Vec<Problem>,
+    /// The texts that findings point into.
+    pub sources: Sources,
+    /// The document with its places.
+    pub tree: Tree,
+}
+
+/// Reads the document at `path` (`-`: standard input; a name that is no file: the built-in workflow of that name) and checks it.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn load(path: &str) -> Result<Loaded, BundleError> {
+    let bundle = if path == "-" {
+        Bundle::from_stdin(bundle::read_stdin()?)
+    } else {
+        match Bundle::load(Path::new(path)) {
+            Ok(bundle) => bundle,
+            Err(error) => Bundle::embedded(path).ok_or(error)?,
+        }
+    };
+    Ok(examine(bundle))
+}
+
+/// [`load`], in parts.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn load_checked(path: &str) -> Result<(Bundle, Workflow, Vec<Problem>, Sources), BundleError> {
+    load(path).map(|loaded| (loaded.bundle, loaded.workflow, loaded.problems, loaded.sources))
+}
+
+/// Checks a document that was read.
+#[must_use]
+pub fn examine(bundle: Bundle) -> Loaded {
+    let mut sources = Sources::default();
+    let id = sources.add(SourceFile::new(bundle.document_path.clone(), bundle.document.clone()));
+    let files: BTreeMap<String, BundleFile> = bundle
+        .files
+        .iter()
+        .map(|(path, text)| (path.clone(), BundleFile { id: sources.add(SourceFile::new(path.clone(), text.clone())), text: text.clone() }))
+        .collect();
+    let (tree, mut problems) = syntax::parse(bundle.bytes(), id);
+    // After a fault of syntax the rest may mean anything; only a repeated key leaves the meaning of everything else as it is.
+    let readable = problems.iter().all(|problem| matches!(problem.code, "RSF105" | "RSF114"));
+    let mut workflow = Workflow::default();
+    if readable {
+        let repeated = problems.iter().any(|problem| problem.code == "RSF105");
+        let (decoded, shape) = model::decode(&tree);
+        let found = shape.into_iter().chain(check::check(&tree, &decoded, &files, &TOOLS));
+        // Which of two values was meant is not known, so what merely is odd about the first is left unsaid.
+        problems.extend(found.filter(|problem| !repeated || problem.severity == Severity::Error));
+        problems.sort_by_key(|problem| problem.labels.first().map(|label| (label.file, label.span.start)));
+        workflow = decoded;
+    }
+    Loaded { bundle, workflow, problems, sources, tree }
+}
