@@ -55,9 +55,14 @@ pub(super) fn run(args: &Args) -> Status {
     status
 }
 
+/// Shows the findings of a document that another command was given, on standard error.
+pub(super) fn show(loaded: &Loaded) {
+    complain(text(loaded, Tally::of(&loaded.problems), false).trim_end());
+}
+
 fn text(loaded: &Loaded, tally: Tally, strict: bool) -> String {
     let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let verdict = if tally.rejects(strict) { "rejected" } else { "accepted" };
+    let outcome = if tally.rejects(strict) { "rejected" } else { "accepted" };
     let findings = diagnostics::text(&loaded.problems, &loaded.sources, colour);
-    format!("{findings}{}: {verdict}, {tally}\n", loaded.bundle.document_path.escape_debug())
+    format!("{findings}{}: {outcome}, {tally}\n", loaded.bundle.document_path.escape_debug())
 }

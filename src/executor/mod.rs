@@ -3,8 +3,10 @@
 //! Rooms that can do things (providers, tools, files) are known here by small traits; nothing here knows a workflow or the journal.
 
 mod effects;
+mod project;
 
 pub use effects::{Effects, ModelRunner, Stores, ToolRunner};
+pub use project::{Models, ProjectFiles};
 
 use crate::agent::{Failure, FailureKind};
 use crate::machine::{EffectId, Outcome, Request};

@@ -1,0 +1,188 @@
+//! Starts a run that is ready: lock, journal, executors, driver, watcher; and continues one from its journal.
+
+use super::ready::{Refused, refuse};
+use super::run::Format;
+use super::{Status, complain, tidy};
+use crate::base::digest_json;
+use crate::check::plan::{self, Plan};
+use crate::driver::{Driver, DriverError, Event, Options, RunEnd, listen};
+use crate::executor::{Effects, Models, ProjectFiles};
+use crate::journal::{Durability, Header, Journal, Opened, Record, RunLock, run_folder};
+use crate::machine::{Machine, Prepared};
+use crate::provider::Providers;
+use crate::report::{Sheet, watch::Watch};
+use crate::tool::{ProjectConfig, Registry};
+use crate::world::{Clock, Root, SystemClock, git::Repo};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::unbounded_channel;
+
+/// How long cancelled effects may take to end.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// A run about to be driven.
+pub struct Launch {
+    /// How the workflow was named.
+    pub workflow: String,
+    /// The sealed plan.
+    pub plan: Arc<Plan>,
+    /// Parameters, ids, seed.
+    pub prepared: Prepared,
+    /// Settings in force.
+    pub settings: plan::Settings,
+    /// The project's folder.
+    pub root: PathBuf,
+    /// Models.
+    pub providers: Arc<Providers>,
+    /// Globs of the workflow's own files inside the project.
+    pub own_files: Vec<String>,
+    /// How progress is shown.
+    pub format: Format,
+}
+
+/// Begins a run: from here on files are written.
+pub fn begin(launch: &Launch) -> Result<Status, Refused> {
+    let io = |message: String| refuse(Status::Code(1), &message);
+    let dir = tidy::run_dir(launch.plan.workflow());
+    let run = launch.prepared.run_id.clone();
+    let _lock = RunLock::acquire(&launch.root.join(&dir), &run, SystemClock.now()).map_err(|e| io(e.to_string()))?;
+    let root = Root::open(&launch.root).map_err(|fault| io(fault.to_string()))?;
+    keep_out_of_git(launch).map_err(io)?;
+    tidy::put_away(&root, launch.plan.workflow(), &run).map_err(|fault| io(fault.to_string()))?;
+    let folder = run_folder(&launch.root.join(&dir), &run).map_err(|e| io(e.to_string()))?;
+    let journal = Journal::create(&folder, header(launch), SystemClock.now(), Durability::Full).map_err(|e| io(e.to_string()))?;
+    drive(launch, journal, None)
+}
+
+/// Goes on with a run whose process ended.
+pub fn go_on(launch: &Launch, opened: Opened) -> Result<Status, Refused> {
+    let dir = tidy::run_dir(launch.plan.workflow());
+    let lock = RunLock::acquire(&launch.root.join(dir), &launch.prepared.run_id, SystemClock.now());
+    let _lock = lock.map_err(|e| refuse(Status::Code(1), &e.to_string()))?;
+    opened.notes.iter().for_each(|note| complain(&format!("rsf: {note}")));
+    drive(launch, opened.journal, Some(opened.records))
+}
+
+/// What a resume needs to set the run up again.
+fn header(launch: &Launch) -> Header {
+    let settings = &launch.settings;
+    Header {
+        format: crate::journal::FORMAT,
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        run: launch.prepared.run_id.clone(),
+        workflow: launch.workflow.clone(),
+        document: launch.plan.digest().to_owned(),
+        config: digest_json(&settings.config),
+        params: Value::Object(launch.prepared.params.clone()),
+        seed: 0,
+        settings: json!({
+            "config": settings.config, "limits": settings.limits, "params": settings.params, "prepared": launch.prepared,
+            "own_files": launch.own_files,
+        }),
+    }
+}
+
+fn keep_out_of_git(launch: &Launch) -> Result<(), String> {
+    if !launch.root.join(".git").exists() {
+        return Ok(());
+    }
+    let repo = Repo::open(&launch.root).map_err(|fault| fault.to_string())?;
+    repo.ensure_excluded(&tidy::untracked(launch.plan.workflow())).map_err(|fault| fault.to_string())
+}
+
+fn drive(launch: &Launch, journal: Journal, records: Option<Vec<Record>>) -> Result<Status, Refused> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(|e| refuse(Status::Code(1), &format!("no runtime: {e}")))?;
+    let scratch = tempfile::tempdir().map_err(|e| refuse(Status::Code(1), &format!("no scratch folder: {e}")))?;
+    let executor = Arc::new(effects(launch, scratch.path())?);
+    let machine = Machine::new(Arc::clone(&launch.plan), launch.prepared.clone());
+    let (sender, mut events) = unbounded_channel::<Event>();
+    let options = options(launch, journal.path());
+    let mut watch = watcher(launch);
+    let places = places(launch, journal.path());
+    let shown = std::thread::spawn(move || {
+        while let Some(event) = events.blocking_recv() {
+            watch.event(&event);
+        }
+        let places: Vec<(&str, &str)> = places.iter().map(|(caption, path)| (caption.as_str(), path.as_str())).collect();
+        watch.finish(&places);
+    });
+    let end = runtime.block_on(async {
+        let driver = Driver::new(machine, journal, executor, options, sender);
+        if let Err(error) = listen(driver.handle()) {
+            complain(&format!("rsf: signals cannot be heard: {error}"));
+        }
+        match &records {
+            None => driver.run().await,
+            Some(records) => driver.resume(records).await,
+        }
+    });
+    // The sender went with the driver, so the watcher ends; a watcher that died has shown its own fault.
+    let _ = shown.join();
+    Ok(status(launch, end))
+}
+
+fn effects(launch: &Launch, scratch: &Path) -> Result<Effects, Refused> {
+    let failed = |message: String| refuse(Status::Code(1), &message);
+    let config = ProjectConfig {
+        root: launch.root.clone(),
+        run_dir: tidy::run_dir(launch.plan.workflow()),
+        scratch_root: scratch.to_path_buf(),
+        protected: launch.own_files.clone(),
+        output_bytes: launch.plan.limits().output_bytes,
+    };
+    let tools = Registry::new(config).map_err(|e| failed(e.to_string()))?;
+    let root = Root::open(&launch.root).map_err(|e| failed(e.to_string()))?;
+    Ok(Effects { tools: Arc::new(tools), models: Arc::new(Models(Arc::clone(&launch.providers))), files: Arc::new(ProjectFiles::new(root)) })
+}
+
+fn options(launch: &Launch, journal: &Path) -> Options {
+    let stop = launch.root.join(tidy::run_dir(launch.plan.workflow())).join("STOP");
+    let plan = Arc::clone(&launch.plan);
+    Options {
+        run: launch.prepared.run_id.clone(),
+        journal: journal.strip_prefix(&launch.root).unwrap_or(journal).to_string_lossy().into_owned(),
+        project: super::ready::project(&launch.root),
+        stop_requested: Arc::new(move || stop.exists()),
+        clock: Arc::new(SystemClock),
+        exit: Arc::new(move |result| exit_code(&plan, result)),
+        grace: GRACE,
+    }
+}
+
+/// The document's `results`; unless it says otherwise only `COMPLETED` is a success.
+pub fn exit_code(plan: &Plan, result: &str) -> u8 {
+    plan.workflow().execution.results.get(result).copied().unwrap_or_else(|| u8::from(result != "COMPLETED"))
+}
+
+fn watcher(launch: &Launch) -> Watch {
+    match launch.format {
+        Format::Json => Watch::Programs,
+        Format::Text => Watch::people(Sheet::of(launch.plan.workflow()), false),
+    }
+}
+
+fn places(launch: &Launch, journal: &Path) -> Vec<(String, String)> {
+    let dir = launch.root.join(tidy::run_dir(launch.plan.workflow()));
+    vec![
+        ("project".to_owned(), launch.root.display().to_string()),
+        ("run directory".to_owned(), dir.display().to_string()),
+        ("journal".to_owned(), journal.display().to_string()),
+    ]
+}
+
+fn status(launch: &Launch, end: Result<RunEnd, DriverError>) -> Status {
+    match end {
+        Ok(RunEnd::Ended { result, .. }) => Status::Code(exit_code(&launch.plan, &result)),
+        Ok(RunEnd::Interrupted) => {
+            complain(&format!("rsf: interrupted; `rsf resume {}` goes on", launch.prepared.run_id));
+            Status::Code(130)
+        }
+        Err(error) => {
+            complain(&format!("rsf: {error}"));
+            Status::Code(1)
+        }
+    }
+}
