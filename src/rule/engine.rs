@@ -73,7 +73,10 @@ const VALUE: &str = "__value";
 
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Engine").field("expressions", &self.inner.expressions.len()).field("files", &self.inner.files).finish_non_exhaustive()
+        f.debug_struct("Engine")
+            .field("expressions", &self.inner.expressions.len())
+            .field("files", &self.inner.files)
+            .finish_non_exhaustive()
     }
 }
 
@@ -201,7 +204,9 @@ impl Engine {
     pub fn text(&self, source: &str, scope: &Scope) -> Result<Val, ExprError> {
         match self.inner.texts.get(source).ok_or_else(|| not_in_plan(source))? {
             Text::Literal => Ok(Val::from(source)),
-            Text::Native(inner, at) => self.eval(inner, scope).map_err(|error| if error.source == *inner { error.within(source, *at) } else { error }),
+            Text::Native(inner, at) => {
+                self.eval(inner, scope).map_err(|error| if error.source == *inner { error.within(source, *at) } else { error })
+            }
             Text::Template(name) => {
                 let template = self.inner.env.get_template(name).map_err(|_| not_in_plan(source))?;
                 let root = Val::from_object(Root { scope: scope.clone(), depth: 0 });

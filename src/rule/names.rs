@@ -7,7 +7,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Words that are no variables.
 const WORDS: &[&str] = &[
-    "and", "or", "not", "in", "is", "if", "else", "true", "True", "false", "False", "none", "None", "recursive", "loop", "self", "caller", "super",
+    "and",
+    "or",
+    "not",
+    "in",
+    "is",
+    "if",
+    "else",
+    "true",
+    "True",
+    "false",
+    "False",
+    "none",
+    "None",
+    "recursive",
+    "loop",
+    "self",
+    "caller",
+    "super",
 ];
 
 /// Names a text uses, each with the bytes of its first use.
