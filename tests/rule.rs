@@ -110,7 +110,7 @@ fn files_render_each_other_with_the_present_scope() {
     engine.add_file("part.html", "<{{ kr }}&{{ goal }}>\n").unwrap();
     engine.add_file("bad.md", "\n{{ render('part.html') }}").unwrap();
     let error = engine.file("bad.md", &scope).unwrap_err();
-    assert_eq!((error.kind, error.source.as_str()), (ExprErrorKind::Undefined, "part.html"));
+    assert_eq!((error.kind, error.source.as_str(), error.range), (ExprErrorKind::Undefined, "part.html", Some((4, 6))));
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub struct TableError {
     /// JSON pointer inside the table.
     pub at: String,
     /// The expression's or template's own error.
-    pub cause: Option<ExprError>,
+    pub cause: Option<Box<ExprError>>,
 }
 
 /// Kinds of [`TableError`].
@@ -65,7 +65,7 @@ impl TableError {
     fn of_row(kind: TableErrorKind, at: impl Into<String>, row: &str, cause: ExprError) -> Self {
         let what = if kind == TableErrorKind::Condition { "the condition" } else { "the result" };
         let message = format!("{what} of row `{row}` cannot be used: {}", cause.message);
-        Self { row: Some(row.to_owned()), cause: Some(cause), ..Self::new(kind, at, message) }
+        Self { row: Some(row.to_owned()), cause: Some(Box::new(cause)), ..Self::new(kind, at, message) }
     }
 }
 
