@@ -185,7 +185,9 @@ fn statements_and_values_do_not_nest_without_end() {
     let nested = format!("{{% set x = {}x{} %}}", "[".repeat(60), "]".repeat(60));
     assert_eq!(render(nested.repeat(6) + "{{ x == [x[0]] }}{{ x|length }}"), None);
     assert_eq!(render(nested.repeat(7)), Some(ExprErrorKind::TooLarge));
-    assert_eq!(render("{% set x = [x, x] %}".repeat(60) + "{{ x }}"), Some(ExprErrorKind::TooLarge));
+    assert_eq!(render("{% set x = [x, x] %}".repeat(20) + "{{ x }}"), Some(ExprErrorKind::TooLarge));
+    assert_eq!(render("{% set x = [x, x] %}".repeat(21) + "{{ x ~ '' }}"), Some(ExprErrorKind::TooLarge));
+    assert_eq!(render("{% set x = {'a': x} %}".repeat(60) + "{{ x }}"), None);
 }
 
 #[test]

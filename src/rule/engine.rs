@@ -3,6 +3,7 @@
 //! Each text is compiled once. Nothing is compiled and no scope is copied when a text is evaluated.
 
 use super::environment::{build, file_name, file_syntax, plain_syntax, render_file};
+use super::names::doubles;
 use super::scan::{Block, expression, template};
 use super::scope::Root;
 use super::value::settle;
@@ -260,6 +261,10 @@ impl Inner {
     fn add_template(&mut self, name: &str, source: &str, shown: &str, blocks: &[Block], present: bool) -> Result<Names, ExprError> {
         let mut names = Names::of(source, blocks);
         self.known(&names, source)?;
+        if let Some((start, end)) = doubles(source, blocks, &names.assigned) {
+            let message = "the text builds lists or objects of its own names too often; pass them in with `let`";
+            return Err(ExprError::new(ExprErrorKind::TooLarge, message, source).at(start, end));
+        }
         if !present {
             self.env.set_syntax(if name.starts_with("file:") { file_syntax() } else { plain_syntax() });
             self.env
