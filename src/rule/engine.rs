@@ -3,6 +3,7 @@
 //! Each text is compiled once. Nothing is compiled and no scope is copied when a text is evaluated.
 
 use super::environment::{build, file_name, file_syntax, plain_syntax, render_file};
+use super::names::doubles;
 use super::scan::{Block, expression, template};
 use super::scope::Root;
 use super::value::settle;
@@ -73,7 +74,10 @@ const VALUE: &str = "__value";
 
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Engine").field("expressions", &self.inner.expressions.len()).field("files", &self.inner.files).finish_non_exhaustive()
+        f.debug_struct("Engine")
+            .field("expressions", &self.inner.expressions.len())
+            .field("files", &self.inner.files)
+            .finish_non_exhaustive()
     }
 }
 
@@ -201,7 +205,9 @@ impl Engine {
     pub fn text(&self, source: &str, scope: &Scope) -> Result<Val, ExprError> {
         match self.inner.texts.get(source).ok_or_else(|| not_in_plan(source))? {
             Text::Literal => Ok(Val::from(source)),
-            Text::Native(inner, at) => self.eval(inner, scope).map_err(|error| if error.source == *inner { error.within(source, *at) } else { error }),
+            Text::Native(inner, at) => {
+                self.eval(inner, scope).map_err(|error| if error.source == *inner { error.within(source, *at) } else { error })
+            }
             Text::Template(name) => {
                 let template = self.inner.env.get_template(name).map_err(|_| not_in_plan(source))?;
                 let root = Val::from_object(Root { scope: scope.clone(), depth: 0 });
@@ -255,6 +261,10 @@ impl Inner {
     fn add_template(&mut self, name: &str, source: &str, shown: &str, blocks: &[Block], present: bool) -> Result<Names, ExprError> {
         let mut names = Names::of(source, blocks);
         self.known(&names, source)?;
+        if let Some((start, end)) = doubles(source, blocks, &names.assigned) {
+            let message = "the text builds lists or objects of its own names too often; pass them in with `let`";
+            return Err(ExprError::new(ExprErrorKind::TooLarge, message, source).at(start, end));
+        }
         if !present {
             self.env.set_syntax(if name.starts_with("file:") { file_syntax() } else { plain_syntax() });
             self.env

@@ -74,9 +74,9 @@ fn render(state: &State, path: &str) -> Result<String, Error> {
 
 /// The text of a registered file and the fuel it took.
 pub(super) fn render_file(env: &Environment, path: &str, root: Root) -> Result<(String, u64), ExprError> {
-    let template = env.get_template(&file_name(path)).map_err(|_| {
-        ExprError::new(ExprErrorKind::NotInPlan, format!("the file `{path}` is not among the templates of the plan"), path)
-    })?;
+    let template = env
+        .get_template(&file_name(path))
+        .map_err(|_| ExprError::new(ExprErrorKind::NotInPlan, format!("the file `{path}` is not among the templates of the plan"), path))?;
     let captured = template.render_captured(Val::from_object(root)).map_err(|error| ExprError::from_jinja(&error, path, 0))?;
     let fuel = captured.state().fuel_levels().map_or(0, |(used, _)| used);
     Ok((captured.into_output(), fuel))

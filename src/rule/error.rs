@@ -64,8 +64,11 @@ impl ExprError {
             return inner.clone();
         }
         let range = error.range().and_then(|range| {
-            let start = range.start.checked_sub(offset)?.min(source.len());
-            Some((start, range.end.saturating_sub(offset).clamp(start, source.len())))
+            let start = range.start.checked_sub(offset)?;
+            let end = range.end.saturating_sub(offset);
+            // What was compiled around an expression is not the author's.
+            let most = if offset > 0 { source.len() } else { usize::MAX };
+            Some((start.min(most), end.clamp(start.min(most), most)))
         });
         Self { kind: kind_of(error), message: message_of(error), source: source.to_owned(), range }
     }

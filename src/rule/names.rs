@@ -7,8 +7,28 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Words that are no variables.
 const WORDS: &[&str] = &[
-    "and", "or", "not", "in", "is", "if", "else", "true", "True", "false", "False", "none", "None", "recursive", "loop", "self", "caller", "super",
+    "and",
+    "or",
+    "not",
+    "in",
+    "is",
+    "if",
+    "else",
+    "true",
+    "True",
+    "false",
+    "False",
+    "none",
+    "None",
+    "recursive",
+    "loop",
+    "self",
+    "caller",
+    "super",
 ];
+
+/// How often a text may mention a name of its own beside another one in lists and objects it assigns.
+const DOUBLINGS: usize = 20;
 
 /// Names a text uses, each with the bytes of its first use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,6 +87,29 @@ impl Names {
 
 fn note(map: &mut BTreeMap<String, (usize, usize)>, name: &str, token: &Token) {
     map.entry(name.to_owned()).or_insert((token.start, token.end));
+}
+
+/// The statement at which the lists and objects that a text builds of its own names have doubled too often, if there is one:
+/// such a value shares its parts, so it costs little to build and without end to compare or to write.
+pub(super) fn doubles(source: &str, blocks: &[Block], assigned: &BTreeSet<String>) -> Option<(usize, usize)> {
+    let mut doubled = 0_usize;
+    for block in blocks.iter().filter(|block| block.statement) {
+        let words: Vec<&str> = block.tokens.iter().map(|token| text(source, token)).collect();
+        if !matches!(words.first(), Some(&("set" | "with" | "for")))
+            || !words.iter().any(|word| matches!(*word, "[" | "{" | "dict" | "batch" | "slice"))
+        {
+            continue;
+        }
+        let own =
+            words.iter().enumerate().skip(1).filter(|(index, word)| {
+                assigned.contains(**word) && words.get(index - 1) != Some(&".") && words.get(index + 1) != Some(&"=")
+            });
+        doubled += own.count().saturating_sub(1);
+        if doubled > DOUBLINGS {
+            return Some((block.start, block.end));
+        }
+    }
+    None
 }
 
 /// Collects what a statement assigns.

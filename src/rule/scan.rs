@@ -15,8 +15,24 @@ const STATEMENTS: usize = 40;
 const ASSIGNED: usize = 400;
 /// Statements a text may use.
 const KEYWORDS: &[&str] = &[
-    "if", "elif", "else", "endif", "for", "endfor", "set", "endset", "with", "endwith", "macro", "endmacro", "call", "endcall", "filter",
-    "endfilter", "break", "continue",
+    "if",
+    "elif",
+    "else",
+    "endif",
+    "for",
+    "endfor",
+    "set",
+    "endset",
+    "with",
+    "endwith",
+    "macro",
+    "endmacro",
+    "call",
+    "endcall",
+    "filter",
+    "endfilter",
+    "break",
+    "continue",
 ];
 
 /// What a token is.
@@ -95,7 +111,11 @@ impl Scanner<'_> {
 
     fn size(&self, start: usize, end: usize) -> Result<(), ExprError> {
         if end - start > self.limits.expression_bytes {
-            let message = format!("the expression has {} bytes, {} are allowed; split it with `let` or `set`", end - start, self.limits.expression_bytes);
+            let message = format!(
+                "the expression has {} bytes, {} are allowed; split it with `let` or `set`",
+                end - start,
+                self.limits.expression_bytes
+            );
             return Err(self.error(ExprErrorKind::TooLarge, message, start, end));
         }
         Ok(())
@@ -202,9 +222,8 @@ impl Scanner<'_> {
             b'0'..=b'9' => (TokenKind::Number, number(self.rest())),
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => (TokenKind::Ident, run(self.rest(), |c| c == b'_' || c.is_ascii_alphanumeric())),
             _ if matches!(self.rest().get(..2), Some(b"//" | b"**" | b"==" | b"!=" | b">=" | b"<=")) => (TokenKind::Punct, 2),
-            b'+' | b'-' | b'*' | b'/' | b'%' | b'.' | b',' | b':' | b'~' | b'|' | b'=' | b'>' | b'<' | b'(' | b')' | b'[' | b']' | b'{' | b'}' => {
-                (TokenKind::Punct, 1)
-            }
+            b'+' | b'-' | b'*' | b'/' | b'%' | b'.' | b',' | b':' | b'~' | b'|' | b'=' | b'>' | b'<' | b'(' | b')' | b'[' | b']' | b'{'
+            | b'}' => (TokenKind::Punct, 1),
             _ => {
                 let c = self.source.get(start..).and_then(|rest| rest.chars().next()).unwrap_or(' ');
                 let message = format!("unexpected character `{}`", c.escape_debug());

@@ -37,7 +37,7 @@ pub struct TableError {
     /// JSON pointer inside the table.
     pub at: String,
     /// The expression's or template's own error.
-    pub cause: Option<ExprError>,
+    pub cause: Option<Box<ExprError>>,
 }
 
 /// Kinds of [`TableError`].
@@ -65,7 +65,7 @@ impl TableError {
     fn of_row(kind: TableErrorKind, at: impl Into<String>, row: &str, cause: ExprError) -> Self {
         let what = if kind == TableErrorKind::Condition { "the condition" } else { "the result" };
         let message = format!("{what} of row `{row}` cannot be used: {}", cause.message);
-        Self { row: Some(row.to_owned()), cause: Some(cause), ..Self::new(kind, at, message) }
+        Self { row: Some(row.to_owned()), cause: Some(Box::new(cause)), ..Self::new(kind, at, message) }
     }
 }
 
@@ -81,7 +81,10 @@ impl CompiledTable {
         for (index, rule) in table.rules.iter().enumerate() {
             if !seen.insert(rule.id.as_str()) {
                 let message = format!("two rows have the id `{}`", rule.id);
-                faults.push(TableError { row: Some(rule.id.clone()), ..TableError::new(TableErrorKind::Id, format!("/rules/{index}/id"), message) });
+                faults.push(TableError {
+                    row: Some(rule.id.clone()),
+                    ..TableError::new(TableErrorKind::Id, format!("/rules/{index}/id"), message)
+                });
             }
             register(rule, index, &table.inputs, engine, &mut faults);
         }
@@ -106,7 +109,11 @@ fn compile_inputs(schemas: &Map<String, Value>, faults: &mut Vec<TableError>) ->
             }
             Err(error) => {
                 let at = format!("/inputs/{}", name.replace('~', "~0").replace('/', "~1"));
-                faults.push(TableError::new(TableErrorKind::Schema, at, format!("the schema of input `{name}` is no JSON Schema: {error}")));
+                faults.push(TableError::new(
+                    TableErrorKind::Schema,
+                    at,
+                    format!("the schema of input `{name}` is no JSON Schema: {error}"),
+                ));
             }
         }
     }
@@ -159,9 +166,9 @@ pub fn evaluate(engine: &Engine, table: &CompiledTable, inputs: &Map<String, Val
     let mut matches: Vec<&Row> = Vec::new();
     for row in &table.rows {
         let holds = match &row.when {
-            Some(when) => engine
-                .truth(when, &scope)
-                .map_err(|error| TableError::of_row(TableErrorKind::Condition, String::new(), &row.id, error))?,
+            Some(when) => {
+                engine.truth(when, &scope).map_err(|error| TableError::of_row(TableErrorKind::Condition, String::new(), &row.id, error))?
+            }
             None => true,
         };
         if holds {
@@ -192,7 +199,10 @@ fn conclude(policy: HitPolicy, results: Vec<(&Row, Value)>) -> Result<Value, Tab
     let Some((row, result)) = results.next() else { return Ok(Value::Null) };
     for (other, different) in results {
         if different != result {
-            return Err(clash(other, format!("rows `{}` and `{}` both match with different results, but the table is `any`", row.id, other.id)));
+            return Err(clash(
+                other,
+                format!("rows `{}` and `{}` both match with different results, but the table is `any`", row.id, other.id),
+            ));
         }
     }
     Ok(with_id(row, result))

@@ -60,13 +60,16 @@ impl Budget {
         if depth > DEPTH {
             return Err(fault(ExprErrorKind::TooLarge, format!("the result is nested deeper than {DEPTH}")));
         }
-        self.nodes = self.nodes.checked_sub(1).ok_or_else(|| fault(ExprErrorKind::TooLarge, format!("the result has more than {NODES} parts")))?;
+        self.nodes =
+            self.nodes.checked_sub(1).ok_or_else(|| fault(ExprErrorKind::TooLarge, format!("the result has more than {NODES} parts")))?;
         Ok(())
     }
 
     fn text(&mut self, bytes: usize) -> Result<(), ExprError> {
-        self.bytes =
-            self.bytes.checked_sub(bytes).ok_or_else(|| fault(ExprErrorKind::TooLarge, format!("the result has more than {BYTES} bytes of text")))?;
+        self.bytes = self
+            .bytes
+            .checked_sub(bytes)
+            .ok_or_else(|| fault(ExprErrorKind::TooLarge, format!("the result has more than {BYTES} bytes of text")))?;
         Ok(())
     }
 }

@@ -13,8 +13,12 @@ pub(super) fn add_to(env: &mut Environment<'static>) {
     env.add_function("update", update);
     env.add_function("merge", merge);
     env.add_filter("where", select_where);
-    env.add_filter("values", |state: &State, map: &Val| Ok::<_, Error>(pairs(state, map, "values")?.into_iter().map(|(_, v)| v).collect::<Vec<_>>()));
-    env.add_filter("keys", |state: &State, map: &Val| Ok::<_, Error>(pairs(state, map, "keys")?.into_iter().map(|(k, _)| k).collect::<Vec<_>>()));
+    env.add_filter("values", |state: &State, map: &Val| {
+        Ok::<_, Error>(pairs(state, map, "values")?.into_iter().map(|(_, v)| v).collect::<Vec<_>>())
+    });
+    env.add_filter("keys", |state: &State, map: &Val| {
+        Ok::<_, Error>(pairs(state, map, "keys")?.into_iter().map(|(k, _)| k).collect::<Vec<_>>())
+    });
     env.add_filter("count_by", count_by);
     env.add_filter("union", |state: &State, a: &Val, b: &Val| {
         let mut all = items(state, a, "union")?;
@@ -93,7 +97,8 @@ impl Graph {
         }
         let mut possible = vec![false; self.items.len()];
         let settled = |(node, waits): (&Node, &usize)| node.done || (node.open && *waits == 0);
-        let mut work: Vec<usize> = self.items.iter().zip(&waits).enumerate().filter(|(_, pair)| settled(*pair)).map(|(index, _)| index).collect();
+        let mut work: Vec<usize> =
+            self.items.iter().zip(&waits).enumerate().filter(|(_, pair)| settled(*pair)).map(|(index, _)| index).collect();
         while let Some(index) = work.pop() {
             state.consume_fuel(1)?;
             match possible.get_mut(index) {
@@ -114,7 +119,8 @@ impl Graph {
 
 fn ready(state: &State, list: &Val, options: Kwargs) -> Result<Vec<Val>, Error> {
     let graph = Graph::read(state, list, &options, "ready")?;
-    let is_ready = |node: &&Node| node.open && !node.done && node.depends.iter().all(|id| graph.node(id).is_some_and(|(_, need)| need.done));
+    let is_ready =
+        |node: &&Node| node.open && !node.done && node.depends.iter().all(|id| graph.node(id).is_some_and(|(_, need)| need.done));
     Ok(graph.items.iter().filter(is_ready).map(|node| node.item.clone()).collect())
 }
 

@@ -12,11 +12,15 @@ pub(super) fn add_to(env: &mut Environment<'static>) {
     env.add_function("cost", |tokens: &Val, rate: &Val| {
         let tokens = u64::try_from(whole(tokens, "cost")?).map_err(|_| wrong("`cost` takes no negative number of tokens"))?;
         let rate = decimal(rate, "cost")?;
-        cost(tokens, &rate).map(|money| money.0).ok_or_else(|| wrong(format!("`cost` cannot take the rate `{rate}`, or the amount is too large")))
+        cost(tokens, &rate)
+            .map(|money| money.0)
+            .ok_or_else(|| wrong(format!("`cost` cannot take the rate `{rate}`, or the amount is too large")))
     });
     env.add_function("to_micros", |amount: &Val| {
         let text = decimal(amount, "to_micros")?;
-        Money::parse(&text).map(|money| money.0).ok_or_else(|| wrong(format!("`to_micros` cannot read the amount `{text}`, or it is too large")))
+        Money::parse(&text)
+            .map(|money| money.0)
+            .ok_or_else(|| wrong(format!("`to_micros` cannot read the amount `{text}`, or it is too large")))
     });
 }
 

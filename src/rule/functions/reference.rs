@@ -54,7 +54,10 @@ const ENTRIES: &[Entry] = &[
     filter("a|intersect(b)", "items of `a` that are in `b`, each once"),
     filter("a|difference(b)", "items of `a` that are not in `b`, each once"),
     filter("text|matches('regex')", "whether the pattern occurs in the text"),
-    filter("text|capture('regex')", "named groups as an object, or all groups as a list (the whole match where there are none); null without a match"),
+    filter(
+        "text|capture('regex')",
+        "named groups as an object, or all groups as a list (the whole match where there are none); null without a match",
+    ),
     filter("text|from_json", "the value of a JSON text"),
     filter("value|to_json, value|to_json(indent=2)", "compact or indented JSON"),
     filter("text|slug", "lower-case letters, digits and `-`"),

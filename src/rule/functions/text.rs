@@ -35,7 +35,11 @@ pub(super) fn add_to(env: &mut Environment<'static>) {
 pub(super) fn compile(source: &str) -> Result<Regex, String> {
     RegexBuilder::new(source).size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES).build().map_err(|error| {
         let text = error.to_string();
-        format!("`{}` is no regular expression: {}", source.escape_debug(), text.lines().last().unwrap_or_default().trim_start_matches("error: "))
+        format!(
+            "`{}` is no regular expression: {}",
+            source.escape_debug(),
+            text.lines().last().unwrap_or_default().trim_start_matches("error: ")
+        )
     })
 }
 
