@@ -8,3 +8,4 @@ pub mod driver;
 pub mod machine;
 pub mod model;
 pub mod tool;
+pub mod world;

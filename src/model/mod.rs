@@ -9,6 +9,7 @@ mod policy;
 mod table;
 mod term;
 pub mod tool;
+pub mod tools;
 
 pub use document::*;
 pub use operation::*;
