@@ -4,15 +4,26 @@
 use super::read::is_binary;
 use super::traces::Traces;
 use super::{Desk, ProjectDesk, arguments, error, failed};
-use crate::base::{digest_bytes, digest_json};
 use crate::base::limits::FILE_BYTES;
+use crate::base::{digest_bytes, digest_json};
 use crate::model::tool::{ToolError, ToolErrorKind};
+use regex::bytes::RegexBuilder;
 use serde_json::{Value, json};
+
+/// Longest `old`, in bytes; `write` is the tool for more.
+const OLD_BYTES: usize = 64 * 1024;
+/// Memory its search may take.
+const FINDER_BYTES: usize = 64 << 20;
+/// Occurrences counted before it is just "many".
+const MOST_TOLD: usize = 100;
 
 pub(super) fn run(desk: &ProjectDesk<'_>, args: &Value) -> Result<Value, ToolError> {
     let path = arguments::required(args, "path")?;
     let (old, new) = (arguments::required(args, "old")?, arguments::required(args, "new")?);
     let all = args.get("all").and_then(Value::as_bool).unwrap_or(false);
+    if old.is_empty() || old.len() > OLD_BYTES {
+        return Err(error(ToolErrorKind::Arguments, format!("`old` has {} bytes; 1 to {OLD_BYTES} are possible", old.len())));
+    }
     let real = desk.writable(path)?;
     let bytes = desk.base.read(real.as_str(), FILE_BYTES).map_err(super::tool_error)?;
     let bytes = bytes.ok_or_else(|| failed(format!("there is no file `{path}` to edit")))?;
@@ -49,7 +60,10 @@ enum Miss {
 fn explain(miss: Miss, path: &str) -> ToolError {
     let message = match miss {
         Miss::Nowhere => format!("`old` does not occur in `{path}`; read the file again and copy the piece exactly"),
-        Miss::Often(times) => format!("`old` occurs {times} times in `{path}`; add lines around it to make it unique, or set `all`"),
+        Miss::Often(times) => format!(
+            "`old` occurs {}{times} times in `{path}`; add lines around it to make it unique, or set `all`",
+            if times >= MOST_TOLD { "at least " } else { "" }
+        ),
     };
     error(ToolErrorKind::Failed, message)
 }
@@ -59,7 +73,7 @@ fn replace(bytes: &[u8], old: &str, new: &str, all: bool) -> Result<(Vec<u8>, us
     let old = old.replace("\r\n", "\n");
     let new = new.replace("\r\n", "\n");
     let text = Unified::new(bytes);
-    let found = text.occurrences(old.as_bytes());
+    let found = text.occurrences(&old, all);
     match found.len() {
         0 => return Err(Miss::Nowhere),
         1 => {}
@@ -69,9 +83,6 @@ fn replace(bytes: &[u8], old: &str, new: &str, all: bool) -> Result<(Vec<u8>, us
     let (mut out, mut from, mut replaced) = (Vec::with_capacity(bytes.len()), 0, 0);
     for start in found {
         let (begin, end) = (text.original(start), text.original(start + old.len()));
-        if begin < from {
-            continue; // Overlaps the piece before it.
-        }
         out.extend_from_slice(bytes.get(from..begin).unwrap_or_default());
         let crlf = text.uses_crlf(bytes.get(begin..end).unwrap_or_default());
         out.extend_from_slice(if crlf { new.replace('\n', "\r\n") } else { new.clone() }.as_bytes());
@@ -105,10 +116,19 @@ impl Unified {
         Self { text, folded, crlf_first }
     }
 
-    /// Starts of all occurrences, overlapping ones too.
-    fn occurrences(&self, old: &[u8]) -> Vec<usize> {
-        let finder = memchr_like(old);
-        self.text.windows(old.len()).enumerate().filter(|(_, window)| finder(window)).map(|(start, _)| start).collect()
+    /// Starts of the occurrences: side by side when all are meant, else overlapping ones too, counted no further than is worth telling.
+    fn occurrences(&self, old: &str, all: bool) -> Vec<usize> {
+        // A literal: the expression only brings its linear-time search.
+        let Ok(finder) = RegexBuilder::new(&regex::escape(old)).unicode(false).size_limit(FINDER_BYTES).build() else { return Vec::new() };
+        if all {
+            return finder.find_iter(&self.text).map(|found| found.start()).collect();
+        }
+        let (mut starts, mut from) = (Vec::new(), 0);
+        while let Some(found) = finder.find_at(&self.text, from).filter(|_| starts.len() < MOST_TOLD) {
+            starts.push(found.start());
+            from = found.start() + 1;
+        }
+        starts
     }
 
     /// The offset in the original bytes; the end of a line stands behind its `\r\n` whole.
@@ -122,11 +142,6 @@ impl Unified {
             None => self.crlf_first,
         }
     }
-}
-
-/// Comparison that looks at the first byte before the rest.
-fn memchr_like(old: &[u8]) -> impl Fn(&[u8]) -> bool + '_ {
-    move |window| window.first() == old.first() && window == old
 }
 
 #[cfg(test)]

@@ -50,7 +50,8 @@ impl Gate {
     /// Denied.
     pub fn may_call(&self, tool: &Descriptor, isolated: bool) -> Result<(), ToolError> {
         let name = tool.name;
-        let missing = |permission: &str| Err(denied(format!("{name} needs the permission `{permission}`, which this role does not have here")));
+        let missing =
+            |permission: &str| Err(denied(format!("{name} needs the permission `{permission}`, which this role does not have here")));
         match tool.permission {
             Permission::Nothing => Ok(()),
             Permission::Read if self.read.is_empty() => missing("read"),
@@ -118,7 +119,9 @@ fn passes(layers: &[Layer], path: &RelPath, verb: &str) -> Result<(), ToolError>
     }
     match layers.iter().find(|layer| !layer.set.is_match(path)) {
         None => Ok(()),
-        Some(layer) if layer.globs.is_empty() => Err(denied(format!("`{path}` may not be {}: this role may {verb} nothing here", past(verb)))),
+        Some(layer) if layer.globs.is_empty() => {
+            Err(denied(format!("`{path}` may not be {}: this role may {verb} nothing here", past(verb))))
+        }
         Some(layer) => Err(denied(format!("`{path}` may not be {}: this role may {verb} only {}", past(verb), layer.globs.join(", ")))),
     }
 }

@@ -41,6 +41,11 @@ impl ProjectDesk<'_> {
         Ok(real)
     }
 
+    /// True for what lies in the run directory: it is never a change of the project, also where git has not been told so.
+    pub(super) fn is_engines(&self, path: &str) -> bool {
+        path.strip_prefix(self.run_dir.trim_end_matches('/')).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
     /// Readable files matching the globs, at most `max`.
     pub(super) fn listing(&self, globs: &[String], max: usize) -> Result<Listing, ToolError> {
         let keep = |path: &str| RelPath::parse(path).is_ok_and(|path| self.gate.may_read(&path).is_ok());

@@ -19,7 +19,7 @@ pub(super) fn run(desk: &ProjectDesk<'_>, args: &Value) -> Result<Value, ToolErr
         if out.len() + line.len() > desk.output_bytes {
             // One line longer than the limit: its beginning is better than nothing.
             if given == 0 {
-                out.push_str(&line[..line.floor_char_boundary(desk.output_bytes)]);
+                out.push_str(beginning(line, desk.output_bytes));
             }
             break;
         }
@@ -28,6 +28,12 @@ pub(super) fn run(desk: &ProjectDesk<'_>, args: &Value) -> Result<Value, ToolErr
     }
     let truncated = from.saturating_sub(1).saturating_add(given) < all.len();
     Ok(json!({ "path": path, "text": out, "lines": all.len(), "from": from, "truncated": truncated }))
+}
+
+/// At most so many bytes, whole characters only.
+fn beginning(line: &str, most: usize) -> &str {
+    let end = (0..=most).rev().find(|end| line.is_char_boundary(*end)).unwrap_or(0);
+    line.get(..end).unwrap_or_default()
 }
 
 /// A NUL among the first bytes, as git and grep decide it.

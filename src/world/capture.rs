@@ -44,16 +44,15 @@ impl Capture {
     }
 
     pub(super) fn finish(&self) -> Captured {
-        let omitted = self.total - self.head.len() as u64 - self.tail.len() as u64;
         let tail: Vec<u8> = self.tail.iter().copied().collect();
-        let text = if omitted == 0 {
+        let kept = (self.head.len() + tail.len()) as u64;
+        if kept == self.total {
             let whole: Vec<u8> = self.head.iter().copied().chain(tail).collect();
-            String::from_utf8_lossy(&whole).into_owned()
-        } else {
-            let head = String::from_utf8_lossy(whole_characters(&self.head));
-            let tail = String::from_utf8_lossy(from_character(&tail)).into_owned();
-            format!("{head}\n[… {omitted} bytes left out …]\n{tail}")
-        };
+            return Captured { text: String::from_utf8_lossy(&whole).into_owned(), omitted: 0, total: self.total };
+        }
+        let (head, tail) = (whole_characters(&self.head), from_character(&tail));
+        let omitted = self.total - (head.len() + tail.len()) as u64;
+        let text = format!("{}\n[… {omitted} bytes left out …]\n{}", String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
         Captured { text, omitted, total: self.total }
     }
 }
@@ -110,7 +109,7 @@ mod tests {
     fn a_split_character_does_not_show() {
         let mut capture = Capture::new(4);
         capture.push("aé…éb".as_bytes());
-        assert_eq!(capture.finish().text, "a\n[… 5 bytes left out …]\nb".replace("a\n", "a\n").replace("5", "6").replace('6', "5"));
+        assert_eq!(capture.finish().text, "a\n[… 7 bytes left out …]\nb");
     }
 
     #[test]

@@ -58,14 +58,13 @@ impl Fault {
         Self::new(FaultKind::Invalid, message)
     }
 
-    /// What the operating system said while doing `what` (for instance "writing `a/b`").
+    /// What the operating system said (file permissions are no refusal of ours) while doing `what` (for instance "writing `a/b`").
     #[must_use]
     pub fn io(what: &str, error: &io::Error) -> Self {
         let kind = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => FaultKind::DiskFull,
             io::ErrorKind::NotFound => FaultKind::Missing,
             io::ErrorKind::FileTooLarge => FaultKind::TooLarge,
-            io::ErrorKind::PermissionDenied => FaultKind::Denied,
             _ => FaultKind::Failed,
         };
         let help = if kind == FaultKind::DiskFull { "; free some space and run again" } else { "" };
@@ -76,4 +75,16 @@ impl Fault {
 fn lower_first(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_apart() {
+        let full = Fault::io("writing `a`", &io::Error::from(io::ErrorKind::StorageFull));
+        assert!(full.kind == FaultKind::DiskFull && full.message.starts_with("writing `a`: "));
+        assert_eq!(Fault::io("x", &io::Error::from(io::ErrorKind::PermissionDenied)).kind, FaultKind::Failed);
+    }
 }

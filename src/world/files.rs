@@ -199,7 +199,7 @@ impl Root {
     }
 
     /// The folder at a resolved path, made where it is missing.
-    fn open_folder(&self, folder: &str) -> std::io::Result<Dir> {
+    pub(super) fn open_folder(&self, folder: &str) -> std::io::Result<Dir> {
         if folder.is_empty() {
             return self.dir.try_clone();
         }
@@ -230,7 +230,7 @@ impl Root {
     }
 
     /// Opens a resolved path without following a last link and without waiting for the other end of a pipe.
-    fn open_real(&self, real: &RelPath, options: &mut OpenOptions) -> Result<File, Fault> {
+    pub(super) fn open_real(&self, real: &RelPath, options: &mut OpenOptions) -> Result<File, Fault> {
         #[cfg(unix)]
         {
             use cap_std::fs::OpenOptionsExt;

@@ -92,10 +92,28 @@ mod tests {
 
     #[test]
     fn ways_out_are_refused_and_plain_names_are_not() {
-        for bad in ["../x", "/etc/x", "a/../../x", "a/..", "C:\\x", "c:/x", "\\\\srv\\x", "a\0b", "a/.git/config", ".GIT/config", ".git", "x/.git. ", "GIT~1/hooks", ".g\u{200d}it/x", ".git::$INDEX_ALLOCATION/x"] {
+        for bad in [
+            "../x",
+            "/etc/x",
+            "a/../../x",
+            "a/..",
+            "C:\\x",
+            "c:/x",
+            "\\\\srv\\x",
+            "a\0b",
+            "a/.git/config",
+            ".GIT/config",
+            ".git",
+            "x/.git. ",
+            "GIT~1/hooks",
+            ".g\u{200d}it/x",
+            ".git::$INDEX_ALLOCATION/x",
+        ] {
             assert!(RelPath::parse(bad).is_err(), "{bad:?} must be refused");
         }
-        for (good, normal) in [("a/b", "a/b"), ("./a//b/", "a/b"), (".", ""), (".gitignore", ".gitignore"), ("a..b/...", "a..b/..."), (" x\t", " x\t")] {
+        for (good, normal) in
+            [("a/b", "a/b"), ("./a//b/", "a/b"), (".", ""), (".gitignore", ".gitignore"), ("a..b/...", "a..b/..."), (" x\t", " x\t")]
+        {
             assert_eq!(RelPath::parse(good).map(|path| path.0), Ok(normal.to_owned()));
         }
     }

@@ -22,6 +22,9 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How long the pipes are waited for once the child has ended, and once more after its survivors were ended.
 const DRAIN: Duration = Duration::from_secs(1);
 
+/// Most searches for processes that left the group.
+const SWEEPS: u32 = 5;
+
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
 /// A command to run.
@@ -64,7 +67,8 @@ pub fn inherited_env() -> BTreeMap<String, String> {
     let wanted = |name: &str| {
         matches!(name, "PATH" | "HOME" | "LANG" | "TZ" | "TMPDIR")
             || name.starts_with("LC_")
-            || (cfg!(windows) && matches!(name, "SystemRoot" | "TEMP" | "TMP" | "PATHEXT" | "ComSpec" | "USERPROFILE" | "APPDATA" | "LOCALAPPDATA"))
+            || (cfg!(windows)
+                && matches!(name, "SystemRoot" | "TEMP" | "TMP" | "PATHEXT" | "ComSpec" | "USERPROFILE" | "APPDATA" | "LOCALAPPDATA"))
     };
     let mut env: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -83,10 +87,7 @@ pub async fn run_process(spec: ProcessSpec, cancel: &Cancel) -> Result<Finished,
     let mark = format!("{}-{}", std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed));
     let mut child = spawn(&spec, &mark)?;
     let group = Group { id: child.id(), mark, ended: AtomicBool::new(false) };
-    let streams = [
-        Drain::start(child.stdout().take(), spec.keep_bytes),
-        Drain::start(child.stderr().take(), spec.keep_bytes),
-    ];
+    let streams = [Drain::start(child.stdout().take(), spec.keep_bytes), Drain::start(child.stderr().take(), spec.keep_bytes)];
     let writer = feed(child.as_mut(), spec.stdin);
     let ended = tokio::select! {
         status = wait(child.as_mut()) => Ended::Itself(status),
@@ -231,7 +232,8 @@ impl Group {
     fn kill_all(&self) {
         if !self.ended.swap(true, Ordering::SeqCst) {
             self.signal(true);
-            end_marked(&self.mark);
+            // Again while some are found: one may have been starting another.
+            (0..SWEEPS).find(|_| end_marked(&self.mark) == 0);
         }
     }
 

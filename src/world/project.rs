@@ -53,8 +53,8 @@ async fn commands(root: &Path, value: &Value, unmet: &mut Vec<Unmet>) {
 
 async fn modules(root: &Path, value: &Value, python: &str, unmet: &mut Vec<Unmet>) {
     for module in value["modules"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-        // The name is an argument of its own, never part of the program text.
-        let code = "import importlib, sys; importlib.import_module(sys.argv[1])";
+        // The name is an argument of its own, never part of the program text; the project's own files are not looked at, let alone run.
+        let code = "import sys; sys.path = [p for p in sys.path if p]; import importlib; importlib.import_module(sys.argv[1])";
         let argv = [python, "-c", code, module].map(str::to_owned).to_vec();
         if failure(root, argv).await.is_some() {
             let found = format!("{python} cannot import `{module}`");

@@ -37,10 +37,7 @@ fn list() -> Descriptor {
         name: "list",
         description: "Lists files by a glob (`*` stays within a folder, `**` does not). Files that git ignores are listed only where the glob \
                       begins with their folder's name. Links are not followed.",
-        arguments: arguments(
-            json!({ "glob": text("`**` unless given"), "in": checkout(), "max": count(1, "at most so many files") }),
-            &[],
-        ),
+        arguments: arguments(json!({ "glob": text("`**` unless given"), "in": checkout(), "max": count(1, "at most so many files") }), &[]),
         result: result(json!({ "files": texts("paths, sorted"), "truncated": flag("there are more") })),
         permission: Permission::Read,
         effect: EffectClass::Reads,
@@ -75,7 +72,9 @@ fn write() -> Descriptor {
         name: "write",
         description: "Writes a file whole, making its folders. What stood there before is replaced.",
         arguments: arguments(json!({ "path": text("path relative to the project"), "text": text("the whole content") }), &["path", "text"]),
-        result: result(json!({ "path": text("as asked for"), "bytes": count(0, "bytes written"), "created": flag("there was no such file") })),
+        result: result(
+            json!({ "path": text("as asked for"), "bytes": count(0, "bytes written"), "created": flag("there was no such file") }),
+        ),
         permission: Permission::Write,
         effect: EffectClass::Writes,
     }

@@ -96,10 +96,7 @@ fn log() -> Descriptor {
     reading(
         "git.log",
         "Lists the newest commits.",
-        arguments(
-            json!({ "max": count(1, "20 unless given"), "from": a_commit(), "contains": text("only messages with this text") }),
-            &[],
-        ),
+        arguments(json!({ "max": count(1, "20 unless given"), "from": a_commit(), "contains": text("only messages with this text") }), &[]),
         result(json!({ "commits": { "type": "array", "items": result(commit) } })),
     )
 }

@@ -4,7 +4,7 @@
 //! interrupted call only has to be made again. Nested repositories are never committed (they would become links to nowhere).
 
 use super::status::Change;
-use super::{Repo, git_fault, is_gitlink, object_id, patiently, shown_path, system_path};
+use super::{Repo, git_fault, is_gitlink, object_id, shown_path, system_path};
 use crate::world::Fault;
 use git2::{Commit, Index, IndexEntry, RepositoryState};
 
@@ -14,9 +14,9 @@ pub struct CommitRequest<'a> {
     pub message: &'a str,
     /// Which paths of the project may go in.
     pub wanted: &'a dyn Fn(&str) -> bool,
-    /// HEAD as recorded when this very call was made before: if nothing is left to commit and HEAD is that commit's child with the same
-    /// message, the call had succeeded and its commit is the answer.
-    pub recorded_head: Option<&'a str>,
+    /// HEAD as recorded when this very call was made before: if nothing is left to commit and HEAD is the child of such a commit with the
+    /// same message, the call had succeeded and its commit is the answer.
+    pub recorded_heads: &'a [String],
 }
 
 /// What was committed.
@@ -43,13 +43,13 @@ impl Repo {
         let mut done = Committed { left, ..Committed::default() };
         let tree = self.staged_tree(head.as_ref(), &chosen)?;
         if head.as_ref().map(Commit::tree_id).unwrap_or(empty_tree()) == tree {
-            self.answer_again(&mut done, head.as_ref(), &message, request.recorded_head)?;
+            self.answer_again(&mut done, head.as_ref(), &message, request.recorded_heads)?;
             return Ok(done);
         }
         let tree = self.inner.find_tree(tree).map_err(|error| git_fault("committing", &error))?;
         let author = self.inner.signature().map_err(|_| no_identity())?;
         let parents: Vec<&Commit<'_>> = head.iter().collect();
-        let sha = patiently("committing", || self.inner.commit(Some("HEAD"), &author, &author, &message, &tree, &parents))?;
+        let sha = self.patiently("committing", || self.inner.commit(Some("HEAD"), &author, &author, &message, &tree, &parents))?;
         let before = head.as_ref().map(Commit::tree).transpose().map_err(|error| git_fault("committing", &error))?;
         done.files_changed = self.changed_between(before.as_ref(), Some(&tree))?;
         done.sha = Some(sha.to_string());
@@ -90,7 +90,7 @@ impl Repo {
 
     /// Stages the chosen paths and gives the tree of HEAD with them.
     fn staged_tree(&self, head: Option<&Commit<'_>>, chosen: &[Vec<u8>]) -> Result<git2::Oid, Fault> {
-        let staged = patiently("staging", || {
+        let staged = self.patiently("staging", || {
             let mut index = self.inner.index()?;
             index.read(true)?;
             for path in chosen {
@@ -110,7 +110,8 @@ impl Repo {
             index.read_tree(&head.tree()?)?;
         }
         // All removals first: a file may have become a folder.
-        let entries: Vec<(&[u8], Option<IndexEntry>)> = chosen.iter().map(|path| (&path[..], staged.get_path(system_path(path), 0))).collect();
+        let entries: Vec<(&[u8], Option<IndexEntry>)> =
+            chosen.iter().map(|path| (&path[..], staged.get_path(system_path(path), 0))).collect();
         for (path, _) in &entries {
             let _ = index.remove(system_path(path), 0);
         }
@@ -123,10 +124,10 @@ impl Repo {
         index.write_tree_to(&self.inner)
     }
 
-    fn answer_again(&self, done: &mut Committed, head: Option<&Commit<'_>>, message: &str, recorded: Option<&str>) -> Result<(), Fault> {
-        let (Some(head), Some(recorded)) = (head, recorded) else { return Ok(()) };
+    fn answer_again(&self, done: &mut Committed, head: Option<&Commit<'_>>, message: &str, recorded: &[String]) -> Result<(), Fault> {
+        let Some(head) = head else { return Ok(()) };
         let parent = head.parent_ids().next();
-        if head.message_bytes() == message.as_bytes() && parent == object_id(recorded) {
+        if head.message_bytes() == message.as_bytes() && recorded.iter().any(|sha| object_id(sha) == parent) {
             let tree = head.tree().map_err(|error| git_fault("reading HEAD", &error))?;
             done.files_changed = self.changed_between(self.first_parent_tree(head)?.as_ref(), Some(&tree))?;
             done.sha = Some(head.id().to_string());

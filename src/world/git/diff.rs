@@ -1,6 +1,6 @@
 //! Differences as text and as counts per file. External diff programs and text conversions of the repository's configuration are not used.
 
-use super::{Repo, git_fault, patiently, shown_path};
+use super::{Repo, git_fault, shown_path};
 use crate::world::Fault;
 use git2::{Delta, Diff, DiffFormat, DiffOptions, Patch, Tree};
 
@@ -43,11 +43,13 @@ impl Repo {
         let diff = match to {
             Some(to) => {
                 let after = self.tree_of(to)?;
-                self.inner.diff_tree_to_tree(before.as_ref(), after.as_ref(), Some(&mut options)).map_err(|error| git_fault("comparing", &error))?
+                self.inner
+                    .diff_tree_to_tree(before.as_ref(), after.as_ref(), Some(&mut options))
+                    .map_err(|error| git_fault("comparing", &error))?
             }
             None => {
                 options.include_untracked(true).recurse_untracked_dirs(true).show_untracked_content(true).ignore_submodules(true);
-                patiently("comparing", || self.inner.diff_tree_to_workdir_with_index(before.as_ref(), Some(&mut options)))?
+                self.patiently("comparing", || self.inner.diff_tree_to_workdir_with_index(before.as_ref(), Some(&mut options)))?
             }
         };
         Ok(DiffText { files: self.file_changes(&diff, wanted)?, ..self.text_of(&diff, wanted, max_bytes)? })
@@ -63,7 +65,10 @@ impl Repo {
         let before = self.first_parent_tree(&commit)?;
         let mut options = self.diff_options();
         options.show_binary(true).id_abbrev(40);
-        let diff = self.inner.diff_tree_to_tree(before.as_ref(), Some(&tree), Some(&mut options)).map_err(|error| git_fault("comparing", &error))?;
+        let diff = self
+            .inner
+            .diff_tree_to_tree(before.as_ref(), Some(&tree), Some(&mut options))
+            .map_err(|error| git_fault("comparing", &error))?;
         self.text_of(&diff, &|_| true, max_bytes)
     }
 

@@ -140,23 +140,27 @@ impl Repo {
         self.inner.workdir().map(Path::to_path_buf).unwrap_or_default()
     }
 
+    /// Runs `work` again while the index is locked by another program, up to two seconds.
+    fn patiently<T>(&self, what: &str, mut work: impl FnMut() -> Result<T, git2::Error>) -> Result<T, Fault> {
+        for _ in 0..LOCK_TRIES {
+            match work() {
+                Err(error) if error.code() == ErrorCode::Locked => std::thread::sleep(LOCK_PAUSE),
+                other => return other.map_err(|error| git_fault(what, &error)),
+            }
+        }
+        work().map_err(|error| match error.code() {
+            ErrorCode::Locked => {
+                let lock = self.inner.path().join("index.lock");
+                let help = "wait until the other git program has ended; if none is running, remove its lock file yourself";
+                Fault::failed(format!("{what}: {} (`{}`); {help}", error.message(), lock.display()))
+            }
+            _ => git_fault(what, &error),
+        })
+    }
+
     /// A path of the repository as the project sees it; `None` outside the project.
     fn inside<'a>(&self, path: &'a str) -> Option<&'a str> {
         path.strip_prefix(self.prefix.as_str())
-    }
-}
-
-/// Runs `work` again while the index is locked by another program, up to two seconds.
-fn patiently<T>(what: &str, mut work: impl FnMut() -> Result<T, git2::Error>) -> Result<T, Fault> {
-    let mut tries = 0;
-    loop {
-        match work() {
-            Err(error) if error.code() == ErrorCode::Locked && tries < LOCK_TRIES => {
-                tries += 1;
-                std::thread::sleep(LOCK_PAUSE);
-            }
-            other => return other.map_err(|error| git_fault(what, &error)),
-        }
     }
 }
 
@@ -165,10 +169,6 @@ fn git_fault(what: &str, error: &git2::Error) -> Fault {
     if error.code() == ErrorCode::Owner {
         let help = "it belongs to another user; if you trust it, run `git config --global --add safe.directory <path>`";
         return Fault::failed(format!("{what}: {help}"));
-    }
-    if error.code() == ErrorCode::Locked {
-        let help = "another git program holds the lock; wait for it, or remove the file yourself if none is running";
-        return Fault::failed(format!("{what}: {text}; {help}"));
     }
     if error.class() == git2::ErrorClass::Os && (text.contains("No space left") || text.contains("quota exceeded")) {
         return Fault::new(FaultKind::DiskFull, format!("{what}: {text}; free some space and run again"));

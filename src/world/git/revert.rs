@@ -5,7 +5,7 @@
 //! they should be and goes on.
 
 use super::commit::{paths_of, prettified};
-use super::{Repo, git_fault, patiently, shown_path, system_path};
+use super::{Repo, git_fault, shown_path, system_path};
 use crate::world::Fault;
 use git2::build::CheckoutBuilder;
 use git2::{Commit, Index, Oid, Tree};
@@ -44,7 +44,8 @@ impl Repo {
         if index.has_conflicts() {
             return Ok(Reverted { sha: None, conflict: true, files: self.conflicts(&index)? });
         }
-        let tree = index.write_tree_to(&self.inner).and_then(|id| self.inner.find_tree(id)).map_err(|error| git_fault("reverting", &error))?;
+        let tree =
+            index.write_tree_to(&self.inner).and_then(|id| self.inner.find_tree(id)).map_err(|error| git_fault("reverting", &error))?;
         if tree.id() == head_tree.id() {
             return Ok(Reverted::default());
         }
@@ -52,7 +53,14 @@ impl Repo {
         self.apply(&head, &head_tree, &tree, &message, allowed)
     }
 
-    fn apply(&self, head: &Commit<'_>, before: &Tree<'_>, after: &Tree<'_>, message: &str, allowed: &dyn Fn(&str) -> Result<(), Fault>) -> Result<Reverted, Fault> {
+    fn apply(
+        &self,
+        head: &Commit<'_>,
+        before: &Tree<'_>,
+        after: &Tree<'_>,
+        message: &str,
+        allowed: &dyn Fn(&str) -> Result<(), Fault>,
+    ) -> Result<Reverted, Fault> {
         let diff = self.inner.diff_tree_to_tree(Some(before), Some(after), None).map_err(|error| git_fault("reverting", &error))?;
         let paths: Vec<Vec<u8>> =
             diff.deltas().filter_map(|delta| delta.new_file().path_bytes().or(delta.old_file().path_bytes()).map(<[u8]>::to_vec)).collect();
@@ -66,7 +74,7 @@ impl Repo {
         self.nothing_in_the_way(&paths, after)?;
         self.check_out(after, &paths)?;
         let author = self.inner.signature().map_err(|error| git_fault("reverting", &error))?;
-        let sha = patiently("reverting", || self.inner.commit(Some("HEAD"), &author, &author, message, after, &[head]))?;
+        let sha = self.patiently("reverting", || self.inner.commit(Some("HEAD"), &author, &author, message, after, &[head]))?;
         Ok(Reverted { sha: Some(sha.to_string()), conflict: false, files: self.changed_between(Some(before), Some(after))? })
     }
 
@@ -90,7 +98,12 @@ impl Repo {
 
     /// A file that HEAD does not have, is ignored, and stands where the revert writes.
     fn ignored_in_the_way(&self, path: &[u8]) -> bool {
-        let tracked = self.head_commit().ok().flatten().and_then(|head| head.tree().ok()).is_some_and(|tree| tree.get_path(system_path(path)).is_ok());
+        let tracked = self
+            .head_commit()
+            .ok()
+            .flatten()
+            .and_then(|head| head.tree().ok())
+            .is_some_and(|tree| tree.get_path(system_path(path)).is_ok());
         !tracked && self.top().join(system_path(path)).symlink_metadata().is_ok()
     }
 
@@ -108,7 +121,7 @@ impl Repo {
     }
 
     fn check_out(&self, tree: &Tree<'_>, paths: &[Vec<u8>]) -> Result<(), Fault> {
-        patiently("writing the reverted files", || {
+        self.patiently("writing the reverted files", || {
             let mut options = CheckoutBuilder::new();
             options.force().disable_pathspec_match(true);
             for path in paths {

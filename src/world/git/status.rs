@@ -1,6 +1,6 @@
 //! What differs from the last commit, and where HEAD stands. Reads only (the index on disk is not refreshed).
 
-use super::{Repo, git_fault, patiently};
+use super::{Repo, git_fault};
 use crate::world::{Fault, TEMPORARY_PREFIX};
 use git2::{StatusOptions, StatusShow};
 
@@ -52,6 +52,15 @@ impl Repo {
         Ok(Status { unborn: head.is_none(), head, branch, dirty, detached, identity: self.inner.signature().is_ok() })
     }
 
+    /// Whether git knows a file of the project.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub fn is_tracked(&self, path: &str) -> Result<bool, Fault> {
+        let index = self.patiently("reading the index", || self.inner.index())?;
+        Ok(index.get_path(super::system_path(format!("{}{path}", self.prefix).as_bytes()), 0).is_some())
+    }
+
     fn branch_name(&self) -> Option<String> {
         // Through the symbolic reference: an unborn branch has a name too.
         let head = self.inner.find_reference("HEAD").ok()?;
@@ -63,7 +72,7 @@ impl Repo {
     pub(super) fn changes(&self) -> Result<Vec<Change>, Fault> {
         let mut options = StatusOptions::new();
         options.show(StatusShow::IndexAndWorkdir).include_untracked(true).recurse_untracked_dirs(true).exclude_submodules(true);
-        let statuses = patiently("reading the status", || self.inner.statuses(Some(&mut options)))?;
+        let statuses = self.patiently("reading the status", || self.inner.statuses(Some(&mut options)))?;
         let changes = statuses.iter().filter(|entry| !is_temporary(entry.path_bytes()));
         Ok(changes.map(|entry| Change { path: entry.path_bytes().to_vec(), conflicted: entry.status().is_conflicted() }).collect())
     }

@@ -1,6 +1,6 @@
 //! Naming a commit. A tag is never moved.
 
-use super::{Repo, git_fault, patiently};
+use super::{Repo, git_fault};
 use crate::world::Fault;
 use git2::ObjectType;
 
@@ -34,7 +34,7 @@ impl Repo {
                 Err(error) => Err(git_fault("reading the tag", &error)),
             };
         }
-        patiently("tagging", || match message {
+        self.patiently("tagging", || match message {
             Some(text) => self.inner.tag(name, target.as_object(), &self.inner.signature()?, text, false),
             None => self.inner.tag_lightweight(name, target.as_object(), false),
         })?;
