@@ -85,11 +85,10 @@ fn header(launch: &Launch) -> Header {
 }
 
 fn keep_out_of_git(launch: &Launch) -> Result<(), String> {
-    if !launch.root.join(".git").exists() {
-        return Ok(());
-    }
-    let repo = Repo::open(&launch.root).map_err(|fault| fault.to_string())?;
-    repo.ensure_excluded(&tidy::untracked(launch.plan.workflow())).map_err(|fault| fault.to_string())
+    let Some(repo) = Repo::open(&launch.root).map_err(|fault| fault.to_string())? else { return Ok(()) };
+    let folders = tidy::untracked(launch.plan.workflow());
+    let patterns: Vec<&str> = folders.iter().map(String::as_str).collect();
+    repo.ensure_excluded(&patterns).map_err(|fault| fault.to_string())
 }
 
 fn drive(launch: &Launch, journal: Journal, records: Option<Vec<Record>>) -> Result<Status, Refused> {

@@ -2,6 +2,10 @@
 
 pub mod demo;
 mod explain;
+mod find;
+mod launch;
+mod ready;
+mod tidy;
 pub mod graph;
 pub mod init;
 pub mod load;

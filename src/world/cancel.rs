@@ -1,63 +1,39 @@
-//! A switch that is thrown once: "stop what you are doing". It never kills anything itself; whoever works watches it.
+//! A request to stop that can be waited for. Once made it stays made; it says nothing about why.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
-/// A cheap handle on one switch; clones share it. Once cancelled it stays so.
-#[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<Inner>);
-
-#[derive(Debug, Default)]
-struct Inner {
-    thrown: AtomicBool,
-    waiting: Notify,
-}
+/// A token shared by whoever may cancel and whoever must stop. Clones are the same token.
+#[derive(Clone, Debug)]
+pub struct Cancel(Arc<watch::Sender<bool>>);
 
 impl Cancel {
-    /// A switch that is not thrown.
+    /// A token that nobody has cancelled yet.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self(Arc::new(watch::Sender::new(false)))
     }
 
-    /// Throws the switch and wakes everyone who waits for it.
+    /// Asks everybody who holds the token to stop.
     pub fn cancel(&self) {
-        self.0.thrown.store(true, Ordering::SeqCst);
-        self.0.waiting.notify_waiters();
+        self.0.send_replace(true);
     }
 
-    /// True once the switch was thrown.
+    /// True once [`Cancel::cancel`] was called.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.0.thrown.load(Ordering::SeqCst)
+        *self.0.borrow()
     }
 
-    /// Waits until the switch is thrown; returns at once when it was.
+    /// Returns when the token is cancelled (at once when it is already).
     pub async fn cancelled(&self) {
-        let mut notified = std::pin::pin!(self.0.waiting.notified());
-        // Registered before the flag is read, so that a switch thrown in between is not missed.
-        notified.as_mut().enable();
-        if !self.is_cancelled() {
-            notified.await;
-        }
+        // The sender lives in `self`, so the only way out of `wait_for` is the value itself.
+        let _ = self.0.subscribe().wait_for(|done| *done).await;
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::Cancel;
-
-    #[tokio::test]
-    async fn every_clone_sees_it_before_and_after() {
-        let cancel = Cancel::new();
-        let other = cancel.clone();
-        let waiting = tokio::spawn(async move { other.cancelled().await });
-        tokio::task::yield_now().await;
-        assert!(!cancel.is_cancelled());
-        cancel.cancel();
-        waiting.await.unwrap();
-        cancel.cancelled().await;
-        assert!(cancel.is_cancelled());
+impl Default for Cancel {
+    fn default() -> Self {
+        Self::new()
     }
 }

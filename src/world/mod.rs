@@ -1,9 +1,28 @@
-//! Doors to the world: what the floors above use in place of the operating system.
+//! Doors to the world: the clock, files of a confined folder, processes, and git.
 //!
-//! Nothing here knows a workflow.
+//! Everything that touches the machine goes through here, and nothing here knows what it is asked for: no workflow, no permission, no
+//! tool. Architecture invariant: a door answers with a value or a [`Fault`]; it never panics, never hangs without a bound, and never
+//! follows a path out of the folder it was opened on.
 
 mod cancel;
+mod capture;
 mod clock;
+mod fault;
+mod files;
+pub mod git;
+mod lock;
+mod paths;
+mod process;
+pub mod project;
+mod survivors;
+mod walk;
 
 pub use cancel::Cancel;
-pub use clock::{Clock, SystemClock};
+pub use capture::{Captured, clean_text};
+pub use clock::{Clock, FixedClock, SystemClock};
+pub use fault::{Fault, FaultKind};
+pub use files::{Kind, Root};
+pub use lock::Lock;
+pub use paths::{RelPath, TEMPORARY_PREFIX, is_git_component};
+pub use process::{Finished, ProcessSpec, inherited_env, run_process};
+pub use walk::{Listing, compile_globs};

@@ -1,0 +1,11 @@
+//! Tools through the registry: arguments, the gate, and what each tool answers.
+
+mod desk;
+
+mod calls;
+mod checkouts;
+mod files;
+mod numbers;
+mod permissions;
+mod programs;
+mod repository;
