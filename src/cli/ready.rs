@@ -14,7 +14,7 @@ use crate::model::Workflow;
 use crate::provider::Providers;
 use crate::rule::{Scope, to_json};
 use crate::syntax;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

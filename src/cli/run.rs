@@ -1,7 +1,15 @@
-//! `rsf run`: the arguments of a run.
+//! `rsf run`: checks, asks, and starts a run; or says what it would do.
 
+use super::launch::{Launch, begin};
+use super::ready::{Ready, Refused, project, ready, refuse};
 use super::settings::{self, Layer, SettingsError};
+use super::{Status, complain, dry_run, print};
+use crate::report::briefing::Briefing;
+use crate::report::text::one_line;
+use crate::world::{Clock, SystemClock, git, project::preflight};
 use serde_json::{Map, Value};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 
 /// How progress is shown.
@@ -100,3 +108,115 @@ impl Overrides {
         Ok(layers)
     }
 }
+
+/// Runs a workflow, from its checks to its last screen.
+pub fn run(args: &Args) -> Status {
+    attempt(args).unwrap_or_else(|Refused(status)| status)
+}
+
+fn attempt(args: &Args) -> Result<Status, Refused> {
+    let now = SystemClock.now();
+    let ready = ready(args, now, &seed())?;
+    let unmet = unmet(&ready);
+    let briefing = briefing(&ready);
+    if args.dry_run {
+        print(&briefing);
+        print(&dry_run::text(&ready, now, &project(&ready.root)));
+        unmet.iter().for_each(|line| print(&format!("would be refused: {}\n", one_line(line))));
+        return Ok(Status::Ok);
+    }
+    if !unmet.is_empty() {
+        for line in &unmet {
+            complain(&format!("rsf: {}", one_line(line)));
+        }
+        return Err(refuse(Status::Rejected, "nothing was written; mend this and run again"));
+    }
+    confirm(args, &briefing)?;
+    if let Some(branch) = &args.branch {
+        git::switch_to(&ready.root, branch).map_err(|fault| refuse(Status::Rejected, &fault.to_string()))?;
+    }
+    begin(&Launch {
+        workflow: ready.workflow,
+        plan: ready.plan,
+        prepared: ready.prepared,
+        settings: ready.settings,
+        root: ready.root,
+        providers: ready.providers,
+        own_files: ready.own_files,
+        format: args.format,
+    })
+}
+
+/// Random text from the seeds the standard library draws for its hash maps.
+fn seed() -> String {
+    let word = || RandomState::new().hash_one(std::process::id());
+    format!("{:016x}{:016x}", word(), word())
+}
+
+/// Everything the document's `requires` finds missing, and models nobody serves.
+fn unmet(ready: &Ready) -> Vec<String> {
+    let mut lines = ready.unmet.clone();
+    let requires = ready.plan.workflow().execution.requires.clone();
+    let python = ready.plan.config().get("python").and_then(Value::as_str).unwrap_or("python3").to_owned();
+    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => {
+            let found = runtime.block_on(preflight(&ready.root, &requires, &python));
+            lines.extend(found.into_iter().map(|unmet| format!("{}: {}", unmet.requirement, unmet.message)));
+        }
+        Err(error) => lines.push(format!("requirements cannot be looked at: {error}")),
+    }
+    lines
+}
+
+fn briefing(ready: &Ready) -> String {
+    let confirm = ready.prepared.confirm.clone().map(Value::String);
+    let briefing = Briefing {
+        workflow: ready.plan.workflow(),
+        params: &ready.prepared.params,
+        limits: &ready.settings.limits,
+        confirm: confirm.as_ref(),
+        models: &ready.models,
+        notes: &ready.notes,
+    };
+    format!("{}\n", briefing.text())
+}
+
+/// A person says yes before anything is written; without a person it takes `--yes`.
+fn confirm(args: &Args, briefing: &str) -> Result<(), Refused> {
+    if args.yes {
+        if args.format == Format::Text {
+            complain(briefing.trim_end());
+        }
+        return Ok(());
+    }
+    if !std::io::stdin().is_terminal() {
+        return Err(refuse(Status::Usage, "nobody is there to say yes: give --yes to start without asking"));
+    }
+    complain(briefing.trim_end());
+    let mut err = std::io::stderr().lock();
+    let _ = write!(err, "Start? [y/N] ").and_then(|()| err.flush());
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    if read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes" | "是") {
+        return Ok(());
+    }
+    Err(refuse(Status::Rejected, "not started"))
+}
+
+impl Args {
+    /// The arguments of a trigger word: `rsf WORD "…" …` means `rsf run WORD "…" …`.
+    ///
+    /// # Errors
+    /// What clap says of them.
+    pub fn of_words(words: Vec<String>) -> Result<Self, clap::Error> {
+        #[derive(clap::Parser)]
+        #[command(name = "rsf run")]
+        struct Run {
+            #[command(flatten)]
+            args: Args,
+        }
+        let argv = std::iter::once("rsf run".to_owned()).chain(words);
+        <Run as clap::Parser>::try_parse_from(argv).map(|run| run.args)
+    }
+}
+

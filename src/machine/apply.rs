@@ -57,6 +57,17 @@ impl Machine {
         self.start_program("start");
     }
 
+    /// What the first round would ask for first, as if `on.start` had done nothing: for looking ahead without a run.
+    pub fn rehearse(mut self, at: Timestamp, project: Value) -> Vec<Command> {
+        self.now = at;
+        self.project = project;
+        self.settle_base();
+        self.phase = Phase::Rounds;
+        self.start_round(Vec::new());
+        self.pump();
+        self.out
+    }
+
     /// Goes on until every further step waits for an input.
     fn pump(&mut self) {
         loop {
