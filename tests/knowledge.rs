@@ -85,6 +85,17 @@ fn any_damage_ends_in_an_answer() {
             }
         }
     }
+    for odd in [
+        "<urn:s> <urn:p> \"\\u00é0\" .",
+        "<urn:\\U0000é> <urn:p> 1 .",
+        "<urn:s> <urn:p> \"\\u000é\" .",
+        "<urn:s> <urn:p> \"\\",
+        "<urn:s> <urn:p> \"",
+        "<urn:s> <urn:p> 1 . <\\",
+    ] {
+        let fault = read("odd", odd.as_bytes()).expect_err(odd);
+        assert_eq!(fault.kind, ReadErrorKind::Broken, "{odd}");
+    }
     for deep in ["(", "[ <urn:p> ", "<urn:s> <urn:p> \"", "<<( ", "@prefix "] {
         let _ = rescue("deep", deep.repeat(50_000).as_bytes());
     }
@@ -280,7 +291,7 @@ fn queries_that_are_refused() {
 fn costly_queries_end() {
     let many: String = (0..300).map(|n| format!("<urn:s:{n}> <urn:p> {n} .\n")).collect();
     let desk = MemoryDesk::new().with("many.ttl", many);
-    let product = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }";
+    let product = "ASK { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i FILTER(1 = 2) }";
     let fault = select(&desk, product, Value::Null).expect_err("a product");
     assert_eq!(fault.kind, ToolErrorKind::Failed);
     assert!(fault.message.contains("statements"), "{}", fault.message);
