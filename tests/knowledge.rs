@@ -263,6 +263,23 @@ fn answers_of_all_kinds() {
 }
 
 #[test]
+fn the_same_question_has_the_same_answer() {
+    let many: String = (0..40).map(|n| format!("<urn:s:{n:02}> <urn:kind> \"k{:02}\" ; <urn:in> \"x\" .\n", n / 2)).collect();
+    let desk = MemoryDesk::new().with("many.ttl", many);
+    let counted = "SELECT ?k (COUNT(?s) AS ?n) { ?s <urn:kind> ?k } GROUP BY ?k";
+    for query in [
+        counted.to_owned(),
+        format!("{counted} LIMIT 3"),
+        format!("{counted} ORDER BY ?n LIMIT 3"),
+        format!("{counted} HAVING(COUNT(?s) > 1) ORDER BY DESC(?n)"),
+    ] {
+        let rows = select(&desk, &query, Value::Null).unwrap()["rows"].clone();
+        assert_eq!(rows[0], json!({ "k": "k00", "n": "2" }), "{query}");
+        assert_eq!(rows[2], json!({ "k": "k02", "n": "2" }), "{query}");
+    }
+}
+
+#[test]
 fn queries_that_are_refused() {
     let desk = store();
     let cases = [

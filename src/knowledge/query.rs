@@ -7,7 +7,7 @@ use super::iri::absolute;
 use super::term::{Literal, Node};
 use sophia::api::prelude::*;
 use sophia_sparql::{ResultTerm, SparqlQuery, SparqlWrapper};
-use spargebra::algebra::GraphPattern;
+use spargebra::algebra::{Expression, Function, GraphPattern, OrderExpression};
 use spargebra::term::{GroundTerm, NamedNode, Variable};
 use spargebra::{Query, SparqlParser};
 use std::collections::BTreeMap;
@@ -136,6 +136,7 @@ fn evaluate(text: &str, graphs: &[Graph], values: &Values, bounds: Bounds) -> Re
     };
     bind(pattern, values).map_err(wrong)?;
     let (vars, ordered) = (projected(pattern), is_ordered(pattern));
+    settle_order(pattern, &vars);
     let statements = Statements::new(graphs, bounds.looks);
     let answer = match &query {
         Query::Ask { .. } => truth(&statements, query),
@@ -176,6 +177,34 @@ fn is_ordered(pattern: &GraphPattern) -> bool {
         | GraphPattern::Distinct { inner }
         | GraphPattern::Reduced { inner }
         | GraphPattern::Slice { inner, .. } => is_ordered(inner),
+        _ => false,
+    }
+}
+
+/// The engine groups in a hash table: without a full order its rows would come in another one each time, and a LIMIT would cut others off.
+fn settle_order(pattern: &mut GraphPattern, vars: &[String]) {
+    let by = |vars: &[String]| -> Vec<OrderExpression> {
+        let text = |v: &String| Expression::FunctionCall(Function::Str, vec![Expression::Variable(Variable::new_unchecked(v.clone()))]);
+        vars.iter().map(|v| OrderExpression::Asc(text(v))).collect()
+    };
+    match pattern {
+        GraphPattern::Distinct { inner } | GraphPattern::Reduced { inner } | GraphPattern::Slice { inner, .. } => settle_order(inner, vars),
+        GraphPattern::Project { inner, .. } => {
+            if let GraphPattern::OrderBy { expression, .. } = inner.as_mut() {
+                expression.extend(by(vars));
+            } else if groups(inner) {
+                let grouped = std::mem::replace(inner.as_mut(), GraphPattern::Bgp { patterns: Vec::new() });
+                **inner = GraphPattern::OrderBy { inner: Box::new(grouped), expression: by(vars) };
+            }
+        }
+        _ => {}
+    }
+}
+
+fn groups(pattern: &GraphPattern) -> bool {
+    match pattern {
+        GraphPattern::Group { .. } => true,
+        GraphPattern::Extend { inner, .. } | GraphPattern::Filter { inner, .. } => groups(inner),
         _ => false,
     }
 }
