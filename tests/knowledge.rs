@@ -3,10 +3,11 @@
 mod desk;
 
 use desk::{MemoryDesk, case, case_text};
-use rsf::knowledge::{Graph, Node, ReadErrorKind, read, rescue};
+use rsf::knowledge::{Bounds, Graph, Node, QueryErrorKind, ReadErrorKind, ask, read, rescue};
 use rsf::model::tool::{ToolError, ToolErrorKind};
 use rsf::tool::{rdf_index, rdf_insert, rdf_query};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 fn literals(graph: &Graph) -> Vec<String> {
@@ -71,7 +72,7 @@ fn bad_files_are_refused_with_their_place() {
 #[test]
 fn any_damage_ends_in_an_answer() {
     let names = ["ok-memory", "ok-escapes", "ok-foreign-prefix", "bad-torn-tail"];
-    let odd = [b'"', b'<', b'\\', b'[', b'(', b'.', 0, 0xff, b'@', b'^', b'\n', b'_', b':', b'{', b'%', b'~', b'|'];
+    let odd = [b'"', b'<', b'\\', b'[', b'.', 0, 0xff, b'@', b'\n'];
     for name in names {
         let whole = case(&format!("rdf/{name}.ttl"));
         for at in 0..whole.len() {
@@ -85,8 +86,19 @@ fn any_damage_ends_in_an_answer() {
             }
         }
     }
+    for odd in [
+        "<urn:s> <urn:p> \"\\u00é0\" .",
+        "<urn:\\U0000é> <urn:p> 1 .",
+        "<urn:s> <urn:p> \"\\u000é\" .",
+        "<urn:s> <urn:p> \"\\",
+        "<urn:s> <urn:p> \"",
+        "<urn:s> <urn:p> 1 . <\\",
+    ] {
+        let fault = read("odd", odd.as_bytes()).expect_err(odd);
+        assert_eq!(fault.kind, ReadErrorKind::Broken, "{odd}");
+    }
     for deep in ["(", "[ <urn:p> ", "<urn:s> <urn:p> \"", "<<( ", "@prefix "] {
-        let _ = rescue("deep", deep.repeat(50_000).as_bytes());
+        let _ = rescue("deep", deep.repeat(10_000).as_bytes());
     }
 }
 
@@ -251,6 +263,23 @@ fn answers_of_all_kinds() {
 }
 
 #[test]
+fn the_same_question_has_the_same_answer() {
+    let many: String = (0..40).map(|n| format!("<urn:s:{n:02}> <urn:kind> \"k{:02}\" ; <urn:in> \"x\" .\n", n / 2)).collect();
+    let desk = MemoryDesk::new().with("many.ttl", many);
+    let counted = "SELECT ?k (COUNT(?s) AS ?n) { ?s <urn:kind> ?k } GROUP BY ?k";
+    for query in [
+        counted.to_owned(),
+        format!("{counted} LIMIT 3"),
+        format!("{counted} ORDER BY ?n LIMIT 3"),
+        format!("{counted} HAVING(COUNT(?s) > 1) ORDER BY DESC(?n)"),
+    ] {
+        let rows = select(&desk, &query, Value::Null).unwrap()["rows"].clone();
+        assert_eq!(rows[0], json!({ "k": "k00", "n": "2" }), "{query}");
+        assert_eq!(rows[2], json!({ "k": "k02", "n": "2" }), "{query}");
+    }
+}
+
+#[test]
 fn queries_that_are_refused() {
     let desk = store();
     let cases = [
@@ -279,11 +308,17 @@ fn queries_that_are_refused() {
 #[test]
 fn costly_queries_end() {
     let many: String = (0..300).map(|n| format!("<urn:s:{n}> <urn:p> {n} .\n")).collect();
-    let desk = MemoryDesk::new().with("many.ttl", many);
-    let product = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }";
-    let fault = select(&desk, product, Value::Null).expect_err("a product");
-    assert_eq!(fault.kind, ToolErrorKind::Failed);
-    assert!(fault.message.contains("statements"), "{}", fault.message);
+    let graphs = [read("many", many.as_bytes()).unwrap()];
+    for product in [
+        "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }",
+        "ASK { ?a ?b ?c . ?d ?e ?f FILTER(1 = 2) }",
+        "ASK { ?a <urn:p>* ?b . ?c <urn:p>* ?d FILTER(1 = 2) }",
+    ] {
+        let fault = ask(product, &graphs, &BTreeMap::new(), Bounds { rows: 10, looks: 5_000 }).expect_err(product);
+        assert_eq!(fault.kind, QueryErrorKind::Evaluation, "{product}");
+        assert!(fault.message.contains("more than 5000 statements"), "{}", fault.message);
+    }
+    let desk = MemoryDesk::new().with("many.ttl", "<urn:s> <urn:p> 1 .");
     let unions = format!("SELECT (COUNT(*) AS ?n) {{ {} }}", "{ {} UNION {} } ".repeat(40));
     assert!(select(&desk, &unions, Value::Null).expect_err("unions").message.contains("rows"));
     let growth: String = (1..40).map(|n| format!("BIND(CONCAT(?v{}, ?v{}) AS ?v{n}) ", n - 1, n - 1)).collect();

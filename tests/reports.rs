@@ -182,3 +182,21 @@ fn results_are_what_the_descriptors_say() {
     }
     desk::holds("syntax.query", &syntax("(identifier) @i").unwrap());
 }
+
+#[test]
+fn any_damage_ends_in_an_answer() {
+    for name in ["junit-foreign.xml", "coverage-line.lcov", "cobertura-methods.xml", "coverage-torn.json"] {
+        let whole = case_text(&format!("reports/{name}"));
+        for (at, _) in whole.char_indices() {
+            for odd in ["", "<", "&", "\"", "\u{0}", "é", "-", "99999999999999999999"] {
+                let damaged = format!("{}{odd}{}", &whole[..at], if at % 2 == 0 { &whole[at..] } else { "" });
+                for result in [
+                    reports_tests::run(&MemoryDesk::new(), &json!({ "text": damaged })),
+                    reports_coverage::run(&MemoryDesk::new(), &json!({ "text": damaged })),
+                ] {
+                    assert!(result.is_ok_and(|r| r["readable"].is_boolean()), "{name}: {damaged}");
+                }
+            }
+        }
+    }
+}

@@ -23,11 +23,11 @@ pub enum Nested {
     Blank(Vec<(String, Nested)>),
 }
 
-/// A statement whose blank nodes have no labels: their descriptions stand in place.
+/// A statement whose object may be a blank node without a label: its description stands in place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Statement {
-    /// An IRI, or a blank node described in place.
-    pub subject: Nested,
+    /// An IRI; a blank node only where it has a label of its own document.
+    pub subject: Node,
     /// An IRI.
     pub predicate: String,
     /// Anything.
@@ -86,24 +86,15 @@ impl Known<'_> {
     /// True when the graph holds the statement, or one whose blank nodes are described in exactly the same way.
     #[must_use]
     pub fn holds(&self, statement: &Statement) -> bool {
-        let same = |nested: &Nested, node: &Node| match nested {
-            Nested::Node(own) => own == node,
-            Nested::Blank(_) => matches!(node, Node::Blank(_)) && self.describe(node).as_ref() == Some(&sorted(nested)),
-        };
-        if let (Nested::Node(subject), Nested::Node(object)) = (&statement.subject, &statement.object) {
-            let triple = Triple { subject: subject.clone(), predicate: statement.predicate.clone(), object: object.clone() };
-            return self.graph.triples.contains(&triple);
-        }
-        let candidates = self.graph.triples.iter().filter(|t| t.predicate == statement.predicate);
-        candidates.into_iter().any(|t| match &statement.subject {
-            Nested::Node(_) => same(&statement.subject, &t.subject) && same(&statement.object, &t.object),
-            // The statement about a blank subject is one of several: only a node described by this one alone is the same.
-            Nested::Blank(rest) => {
-                let mut whole = rest.clone();
-                whole.push((statement.predicate.clone(), statement.object.clone()));
-                matches!(t.subject, Node::Blank(_)) && self.describe(&t.subject) == Some(sorted(&Nested::Blank(whole)))
+        let Statement { subject, predicate, object } = statement;
+        match object {
+            Nested::Node(object) => self.has(&Triple { subject: subject.clone(), predicate: predicate.clone(), object: object.clone() }),
+            Nested::Blank(_) => {
+                let wanted = Some(sorted(object));
+                let beside = self.graph.triples.iter().filter(|t| t.subject == *subject && t.predicate == *predicate);
+                beside.into_iter().any(|t| matches!(t.object, Node::Blank(_)) && self.describe(&t.object) == wanted)
             }
-        })
+        }
     }
 
     fn describe(&self, node: &Node) -> Option<Nested> {

@@ -20,7 +20,7 @@ pub use append::{Appended, append};
 pub use graph::{Graph, Nested, Statement};
 pub use index::{Index, IndexSource, index, recorded};
 pub use iri::{absolute, legal_prefix, mangled_prefix, percent_encoded, plain_local};
-pub use query::{Answer, QueryError, QueryErrorKind, ask};
+pub use query::{Answer, Bounds, QueryError, QueryErrorKind, ask};
 pub use read::{ReadError, ReadErrorKind, read, rescue};
 pub use term::{Literal, Node, Triple};
 pub use write::{Prefixes, block, document, literal};

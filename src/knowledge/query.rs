@@ -7,7 +7,7 @@ use super::iri::absolute;
 use super::term::{Literal, Node};
 use sophia::api::prelude::*;
 use sophia_sparql::{ResultTerm, SparqlQuery, SparqlWrapper};
-use spargebra::algebra::GraphPattern;
+use spargebra::algebra::{Expression, Function, GraphPattern, OrderExpression};
 use spargebra::term::{GroundTerm, NamedNode, Variable};
 use spargebra::{Query, SparqlParser};
 use std::collections::BTreeMap;
@@ -16,12 +16,19 @@ use std::collections::BTreeMap;
 pub const QUERY_BYTES: usize = 16 * 1024;
 /// Deepest nesting of brackets in a query: the parser tries nested brackets in several ways.
 const QUERY_DEPTH: usize = 16;
-/// Statements a query may look at; a row that is kept for counting or ordering costs about two kilobytes, so this bounds memory as well.
-const LOOKS: u64 = 250_000;
 /// Stack of the thread a query runs on: long chains of operators are parsed and evaluated by recursion.
 const STACK: usize = 256 * 1024 * 1024;
 /// Longest text of one value in a row, in characters.
 const VALUE_CHARS: usize = 16 * 1024;
+
+/// How much one query may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Rows that come back.
+    pub rows: usize,
+    /// Statements it may look at; a row that is kept for counting or ordering costs about two kilobytes, so this bounds memory as well.
+    pub looks: u64,
+}
 
 /// What a query gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,11 +69,11 @@ fn wrong(message: impl Into<String>) -> QueryError {
     QueryError { kind: QueryErrorKind::Query, message: message.into() }
 }
 
-/// Asks the union of `graphs`. `bound` gives variables their values; at most `max` rows come back.
+/// Asks the union of `graphs`. `bound` gives variables their values; at most `bounds` say when to stop.
 ///
 /// # Errors
 /// A query that does not parse or is refused, a value that cannot stand where its variable does, a query that costs too much.
-pub fn ask(query: &str, graphs: &[Graph], bound: &BTreeMap<String, Node>, max: usize) -> Result<Answer, QueryError> {
+pub fn ask(query: &str, graphs: &[Graph], bound: &BTreeMap<String, Node>, bounds: Bounds) -> Result<Answer, QueryError> {
     if query.len() > QUERY_BYTES {
         return Err(wrong(format!("the query has {} bytes; at most {QUERY_BYTES} are read", query.len())));
     }
@@ -75,7 +82,7 @@ pub fn ask(query: &str, graphs: &[Graph], bound: &BTreeMap<String, Node>, max: u
     }
     let values = bound.iter().map(|(name, node)| ground(name, node)).collect::<Result<Values, _>>()?;
     std::thread::scope(|scope| {
-        let work = || evaluate(query, graphs, &values, max);
+        let work = || evaluate(query, graphs, &values, bounds);
         let failed = |what: String| QueryError { kind: QueryErrorKind::Evaluation, message: what };
         let thread = std::thread::Builder::new().name("sparql".to_owned()).stack_size(STACK).spawn_scoped(scope, work);
         let thread = thread.map_err(|fault| failed(format!("no thread could be started for the query: {fault}")))?;
@@ -118,7 +125,7 @@ fn literal_term(literal: &Literal) -> spargebra::term::Literal {
     }
 }
 
-fn evaluate(text: &str, graphs: &[Graph], values: &Values, max: usize) -> Result<Answer, QueryError> {
+fn evaluate(text: &str, graphs: &[Graph], values: &Values, bounds: Bounds) -> Result<Answer, QueryError> {
     let mut query = parse(text)?;
     let pattern = match &mut query {
         Query::Select { dataset: None, pattern, .. } | Query::Ask { dataset: None, pattern, .. } => pattern,
@@ -129,13 +136,14 @@ fn evaluate(text: &str, graphs: &[Graph], values: &Values, max: usize) -> Result
     };
     bind(pattern, values).map_err(wrong)?;
     let (vars, ordered) = (projected(pattern), is_ordered(pattern));
-    let statements = Statements::new(graphs, LOOKS);
+    settle_order(pattern, &vars);
+    let statements = Statements::new(graphs, bounds.looks);
     let answer = match &query {
         Query::Ask { .. } => truth(&statements, query),
-        _ => rows(&statements, query, &vars, values, ordered, max),
+        _ => rows(&statements, query, &vars, values, ordered, bounds.rows),
     };
     if statements.exhausted() {
-        let message = format!("the query looks at more than {LOOKS} statements: name more in its patterns, or ask fewer files");
+        let message = format!("the query looks at more than {} statements: name more in its patterns, or ask fewer files", bounds.looks);
         return Err(QueryError { kind: QueryErrorKind::Evaluation, message });
     }
     answer
@@ -169,6 +177,34 @@ fn is_ordered(pattern: &GraphPattern) -> bool {
         | GraphPattern::Distinct { inner }
         | GraphPattern::Reduced { inner }
         | GraphPattern::Slice { inner, .. } => is_ordered(inner),
+        _ => false,
+    }
+}
+
+/// The engine groups in a hash table: without a full order its rows would come in another one each time, and a LIMIT would cut others off.
+fn settle_order(pattern: &mut GraphPattern, vars: &[String]) {
+    let by = |vars: &[String]| -> Vec<OrderExpression> {
+        let text = |v: &String| Expression::FunctionCall(Function::Str, vec![Expression::Variable(Variable::new_unchecked(v.clone()))]);
+        vars.iter().map(|v| OrderExpression::Asc(text(v))).collect()
+    };
+    match pattern {
+        GraphPattern::Distinct { inner } | GraphPattern::Reduced { inner } | GraphPattern::Slice { inner, .. } => settle_order(inner, vars),
+        GraphPattern::Project { inner, .. } => {
+            if let GraphPattern::OrderBy { expression, .. } = inner.as_mut() {
+                expression.extend(by(vars));
+            } else if groups(inner) {
+                let grouped = std::mem::replace(inner.as_mut(), GraphPattern::Bgp { patterns: Vec::new() });
+                **inner = GraphPattern::OrderBy { inner: Box::new(grouped), expression: by(vars) };
+            }
+        }
+        _ => {}
+    }
+}
+
+fn groups(pattern: &GraphPattern) -> bool {
+    match pattern {
+        GraphPattern::Group { .. } => true,
+        GraphPattern::Extend { inner, .. } | GraphPattern::Filter { inner, .. } => groups(inner),
         _ => false,
     }
 }

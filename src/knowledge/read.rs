@@ -11,6 +11,7 @@ use sophia::api::term::{SimpleTerm, TermKind};
 use sophia::turtle::parser::ErrorKind;
 use sophia::turtle::parser::turtle::TurtleParser;
 use std::collections::BTreeMap;
+use std::io::Read as _;
 
 /// Most statements that one file may hold.
 pub const STATEMENTS: usize = 500_000;
@@ -64,9 +65,10 @@ fn read_on(name: &str, bytes: &[u8]) -> (Graph, Option<ReadError>) {
     };
     let mut collector = Collector::default();
     let parser = TurtleParser::new().with_preserve_bn_labels(true);
-    // The reader below has been seen to stop at asserts of its own on odd input; such a stop is a fault of the text, not of the program.
+    // The parser looks behind a backslash or a quote without asking whether the text ends there; a line end makes it a plain fault. It also
+    // cuts `\u` escapes by bytes, which stops it inside a wider character: such a stop is a fault of the text, not of the program.
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let mut source = parser.parse(std::io::Cursor::new(text));
+        let mut source = parser.parse(std::io::BufReader::new(text.as_bytes().chain(&b"\n"[..])));
         source.try_for_each_triple(|[s, p, o]| collector.take(s.as_simple(), p.as_simple(), o.as_simple()))
     }));
     let fault = match outcome {
@@ -75,11 +77,14 @@ fn read_on(name: &str, bytes: &[u8]) -> (Graph, Option<ReadError>) {
             let (line, column) = fault.position();
             let hint =
                 if matches!(fault.kind(), ErrorKind::Iri(_)) { ": write the whole IRI, with a scheme and without blanks" } else { "" };
-            let kind = lower_first(&fault.kind().to_string());
+            let kind = match fault.kind() {
+                ErrorKind::EOF(_) => "the text ends in the middle of a statement".to_owned(),
+                other => lower_first(&other.to_string()),
+            };
             Some(broken(format!("{name}:{}:{}: {kind}{hint}", line + 1, column_of(text, line, column))))
         }
         Ok(Err(StreamError::SinkError(fault))) => Some(ReadError { message: format!("{name}: {}", fault.message), ..fault }),
-        Err(_) => Some(broken(format!("{name} can't be read as Turtle"))),
+        Err(_) => Some(broken(format!("{name} can't be read as Turtle: look for a `\\u` without its hexadecimal digits"))),
     };
     (collector.graph, fault)
 }

@@ -35,13 +35,13 @@ pub fn declarations(prefixes: &Prefixes, wanted: impl Fn(&str) -> bool) -> Strin
 
 /// Statements grouped by subject, without declarations.
 pub fn block<'a>(statements: impl IntoIterator<Item = &'a Statement>, prefixes: &Prefixes) -> String {
-    let mut by_subject: BTreeMap<&Nested, BTreeSet<(&str, &Nested)>> = BTreeMap::new();
+    let mut by_subject: BTreeMap<&Node, BTreeSet<(&str, &Nested)>> = BTreeMap::new();
     for statement in statements {
         by_subject.entry(&statement.subject).or_default().insert((&statement.predicate, &statement.object));
     }
     let mut out = String::new();
     for (subject, said) in by_subject {
-        nested(&mut out, subject, prefixes);
+        node(&mut out, subject, prefixes);
         let mut before: Option<&str> = None;
         for (predicate, object) in said {
             match before {
@@ -77,7 +77,10 @@ pub fn used(statements: &[Statement], prefixes: &Prefixes) -> BTreeSet<String> {
     let mut open: Vec<&Nested> = Vec::new();
     for statement in statements {
         note(&statement.predicate);
-        open.extend([&statement.subject, &statement.object]);
+        if let Node::Iri(iri) = &statement.subject {
+            note(iri);
+        }
+        open.push(&statement.object);
         while let Some(next) = open.pop() {
             match next {
                 Nested::Node(Node::Iri(iri)) => note(iri),
@@ -96,20 +99,22 @@ pub fn used(statements: &[Statement], prefixes: &Prefixes) -> BTreeSet<String> {
 }
 
 fn labelled(triple: &Triple) -> Statement {
-    Statement {
-        subject: Nested::Node(triple.subject.clone()),
-        predicate: triple.predicate.clone(),
-        object: Nested::Node(triple.object.clone()),
+    Statement { subject: triple.subject.clone(), predicate: triple.predicate.clone(), object: Nested::Node(triple.object.clone()) }
+}
+
+fn node(out: &mut String, node: &Node, prefixes: &Prefixes) {
+    match node {
+        Node::Iri(iri) => name(out, iri, prefixes),
+        Node::Blank(label) => {
+            let _ = write!(out, "_:{label}");
+        }
+        Node::Literal(value) => literal(out, value, prefixes),
     }
 }
 
-fn nested(out: &mut String, nested_node: &Nested, prefixes: &Prefixes) {
-    match nested_node {
-        Nested::Node(Node::Iri(iri)) => name(out, iri, prefixes),
-        Nested::Node(Node::Blank(label)) => {
-            let _ = write!(out, "_:{label}");
-        }
-        Nested::Node(Node::Literal(value)) => literal(out, value, prefixes),
+fn nested(out: &mut String, object: &Nested, prefixes: &Prefixes) {
+    match object {
+        Nested::Node(plain) => node(out, plain, prefixes),
         Nested::Blank(said) if said.is_empty() => out.push_str("[]"),
         Nested::Blank(said) => {
             let mut said: Vec<_> = said.iter().collect();

@@ -7,6 +7,7 @@ use super::Desk;
 use super::given::{failed, text, wrong};
 use super::rdf_terms::Terms;
 use crate::base::digest_bytes;
+use crate::base::limits::FILE_BYTES;
 use crate::knowledge::{Statement, append};
 use crate::model::tool::ToolError;
 use serde_json::{Value, json};
@@ -29,6 +30,10 @@ pub fn run(desk: &dyn Desk, args: &Value) -> Result<Value, ToolError> {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let old = desk.read(file)?;
     let result = append(file, old.as_deref(), &statements, &terms.prefixes).map_err(|fault| failed(fault.message))?;
+    let size = result.bytes.as_ref().map_or(0, Vec::len);
+    if u64::try_from(size).unwrap_or(u64::MAX) > FILE_BYTES {
+        return Err(failed(format!("{file} would grow to {size} bytes and could not be read any more: begin another file")));
+    }
     let mut set_aside = None;
     if let (Some((fault, rescued)), Some(old)) = (&result.broken, &old) {
         let digest = digest_bytes(old);

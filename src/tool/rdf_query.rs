@@ -5,7 +5,7 @@
 use super::Desk;
 use super::given::{count, failed, globs, text, wrong};
 use super::rdf_terms::Terms;
-use crate::knowledge::{Answer, Graph, Nested, Node, QueryErrorKind, ask, rescue};
+use crate::knowledge::{Answer, Bounds, Graph, Nested, Node, QueryErrorKind, ask, rescue};
 use crate::model::tool::ToolError;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -16,6 +16,8 @@ const FILES: usize = 200;
 const BYTES: usize = 32 * 1024 * 1024;
 /// Most rows, and what is given when nothing is said.
 const ROWS: usize = 1000;
+/// Statements that a query may look at.
+const LOOKS: u64 = 250_000;
 
 /// Runs the tool.
 ///
@@ -28,7 +30,7 @@ pub fn run(desk: &dyn Desk, args: &Value) -> Result<Value, ToolError> {
     let mut terms = Terms::new(args)?;
     let bound = bound(args, &mut terms)?;
     let graphs = graphs(desk, &globs, &mut terms.notes)?;
-    let answer = ask(query, &graphs, &bound, max).map_err(|fault| match fault.kind {
+    let answer = ask(query, &graphs, &bound, Bounds { rows: max, looks: LOOKS }).map_err(|fault| match fault.kind {
         QueryErrorKind::Query => wrong(fault.message),
         QueryErrorKind::Evaluation => failed(fault.message),
     })?;

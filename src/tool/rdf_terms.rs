@@ -48,11 +48,11 @@ impl Terms {
         self.nested(value, place, DEPTH)
     }
 
-    /// An IRI or a blank node.
-    pub fn subject(&mut self, value: &Value, place: &str) -> Result<Nested, ToolError> {
-        match self.nested(value, place, DEPTH)? {
-            Nested::Node(Node::Literal(_)) => Err(wrong(format!("{place}: a subject can't be a literal"))),
-            other => Ok(other),
+    /// An IRI: what is said about a blank node stands where it is the object.
+    pub fn subject(&mut self, value: &Value, place: &str) -> Result<Node, ToolError> {
+        match value {
+            Value::String(text) => Ok(Node::Iri(self.iri(text, place)?)),
+            _ => Err(wrong(format!("{place}: a subject is `<iri>` or `prefix:name`; describe a blank node where it is the object"))),
         }
     }
 
