@@ -114,7 +114,7 @@ fn nothing_to_commit_is_no_commit_unless_the_call_had_made_one() {
     assert!(commit(&repo, "same").sha.is_none());
     let second = commit_files(&dir, &repo, "second", &[("a", "2")]);
     let again = |message, heads: &[String]| repo.commit(&CommitRequest { message, wanted: &|_| true, recorded_heads: heads }).unwrap();
-    let found = again("second", &[first.clone()]);
+    let found = again("second", std::slice::from_ref(&first));
     assert_eq!((found.sha, found.files_changed), (Some(second.clone()), vec!["a".to_owned()]));
     assert!(again("other", &[first]).sha.is_none() && again("second", &[second]).sha.is_none() && again("second", &[]).sha.is_none());
     assert_eq!(git(dir.path(), &["rev-list", "--count", "HEAD"]).trim(), "2");
@@ -179,6 +179,9 @@ fn nothing_the_repository_names_is_executed() {
     write(&dir, "a.txt", "2\n");
     let repo = Repo::require(dir.path()).unwrap();
     repo.diff(None, None, &|_| true, 9999).unwrap();
+    let filtered = repo.commit(&CommitRequest { message: "second", wanted: &|_| true, recorded_heads: &[] }).unwrap_err();
+    assert!(filtered.message.contains("filter `evil`"), "{filtered}");
+    write(&dir, ".gitattributes", "* diff=evil filter=unknown\n");
     let sha = commit(&repo, "second").sha.unwrap();
     repo.tag("t", None, Some("x")).unwrap();
     let target = tempfile::tempdir().unwrap();
@@ -198,12 +201,13 @@ fn a_revert_undoes_one_commit_and_only_that() {
     commit_files(&dir, &repo, "third", &[("c", "c")]);
     write(&dir, "untouched", "mine");
     write(&dir, "c", "edited");
+    git(dir.path(), &["add", "c"]);
     let done = repo.revert(&second, Some("undo"), &|_| Ok(())).unwrap();
     assert!(!done.conflict);
     assert_eq!(done.files, ["a", "new/deep/b", "old/x"]);
     assert_eq!(fs::read_to_string(dir.path().join("a")).unwrap(), "1\n");
     assert!(!dir.path().join("new").exists() && dir.path().join("old/x").exists());
-    assert_eq!(git(dir.path(), &["status", "--porcelain"]), " M c\n?? untouched\n");
+    assert_eq!(git(dir.path(), &["status", "--porcelain"]), "M  c\n?? untouched\n");
     assert_eq!(git(dir.path(), &["log", "-1", "--format=%B"]).trim(), format!("undo\n\nThis reverts commit {second}."));
     assert_eq!(repo.revert(&second, None, &|_| Ok(())).unwrap().sha, done.sha, "the same call again finds its trace");
     let other = commit_files(&dir, &repo, "fourth", &[("d", "d")]);
@@ -302,6 +306,7 @@ fn patches_apply_with_binary_content() {
     let (dir, repo) = repository();
     let first = commit_files(&dir, &repo, "first", &[("a", "1\n"), ("with \"quote\"", "q\n")]);
     fs::write(dir.path().join("bin"), [0_u8, 1, 2, 255, 0]).unwrap();
+    fs::write(dir.path().join("latin"), b"caf\xe9\n").unwrap();
     fs::remove_file(dir.path().join("with \"quote\"")).unwrap();
     let second = commit_files(&dir, &repo, "second", &[("a", "2\n"), ("no newline", "x")]);
     let other = tempfile::tempdir().unwrap();
@@ -313,6 +318,7 @@ fn patches_apply_with_binary_content() {
         git(other.path(), &["apply", ".git/p"]);
     }
     assert_eq!(fs::read(other.path().join("bin")).unwrap(), [0_u8, 1, 2, 255, 0]);
+    assert_eq!(fs::read(other.path().join("latin")).unwrap(), b"caf\xe9\n", "other encodings survive");
     assert_eq!(fs::read_to_string(other.path().join("a")).unwrap(), "2\n");
     assert!(!other.path().join("with \"quote\"").exists());
 }

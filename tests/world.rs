@@ -132,11 +132,14 @@ mod files {
             fs::create_dir_all(dir.path().join(path).parent().unwrap()).unwrap();
             fs::write(dir.path().join(path), "x").unwrap();
         }
-        fs::write(dir.path().join(".gitignore"), "build/\n").unwrap();
+        fs::write(dir.path().join(".gitignore"), "build/\n*.log\n").unwrap();
+        fs::write(dir.path().join("b/x.log"), "").unwrap();
         symlink("/etc", dir.path().join("etc")).unwrap();
         symlink("b", dir.path().join("c")).unwrap();
         let list = |globs: &[&str], max| root.list(&globs.iter().map(|g| (*g).to_owned()).collect::<Vec<_>>(), max, &|_| true);
         assert_eq!(list(&["**"], 99).unwrap().files, [".gitignore", ".hidden/h.py", "a.py", "b/1.py", "b/2.py"]);
+        assert_eq!(list(&["b/*"], 99).unwrap().files, ["b/1.py", "b/2.py"]);
+        assert_eq!(list(&["b/x.log"], 99).unwrap().files, ["b/x.log"]);
         assert_eq!(list(&["*.py"], 99).unwrap().files, ["a.py"]);
         assert_eq!(list(&["build/**", "a.py", "a.py"], 99).unwrap().files, ["a.py", "build/keep/y.py", "build/x.py"]);
         assert!(list(&["c/**", "etc/**"], 99).is_err(), "a glob that begins with a link to the outside is told");
@@ -145,6 +148,20 @@ mod files {
         assert!(cut.truncated && cut.files == [".gitignore", ".hidden/h.py"]);
         assert_eq!(list(&["../**"], 9).unwrap_err().kind, FaultKind::Denied);
         assert_eq!(list(&["a[b"], 9).unwrap_err().kind, FaultKind::Invalid);
+    }
+
+    #[test]
+    fn moving_makes_folders_and_stays_inside() {
+        let (dir, root) = folder();
+        root.write_atomic("run/state.json", b"1").unwrap();
+        root.rename("run/state.json", "runs/x/state.json").unwrap();
+        assert!(!root.exists("run/state.json").unwrap() && root.exists("runs/x/state.json").unwrap());
+        root.create_dir_all("a/b").unwrap();
+        root.rename("runs/x", "a/b/x").unwrap();
+        assert!(dir.path().join("a/b/x/state.json").exists());
+        denied(root.rename("a", "../a"));
+        denied(root.rename("a", ""));
+        assert!(root.rename("none", "b").is_err() && root.create_dir_all("a/b/x/state.json").is_err());
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(super) fn run(desk: &ProjectDesk<'_>, args: &Value) -> Result<Value, ToolErr
     }
     let real = desk.writable(path)?;
     let bytes = desk.base.read(real.as_str(), FILE_BYTES).map_err(super::tool_error)?;
-    let bytes = bytes.ok_or_else(|| failed(format!("there is no file `{path}` to edit")))?;
+    let bytes = bytes.ok_or_else(|| desk.missing(path))?;
     if is_binary(&bytes) {
         return Err(failed(format!("`{path}` is a binary file of {} bytes", bytes.len())));
     }

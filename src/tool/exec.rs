@@ -38,6 +38,7 @@ impl AsRef<Root> for Base {
 
 fn prepare(inner: &Arc<Inner>, request: &ToolRequest, gate: &Gate) -> Result<(ProcessSpec, Base), ToolError> {
     let args = &request.args;
+    let argv = argv(args)?;
     let base = match arguments::text(args, "in") {
         Some(handle) => Base::Checkout(super::checkout::find(inner, request, gate, handle)?),
         None => Base::Project(Arc::clone(inner)),
@@ -52,7 +53,7 @@ fn prepare(inner: &Arc<Inner>, request: &ToolRequest, gate: &Gate) -> Result<(Pr
         clear(root, path, gate, matches!(base, Base::Project(_)))?;
     }
     let spec = ProcessSpec {
-        argv: argv(args)?,
+        argv,
         cwd,
         env: environment(inner, request)?,
         stdin: arguments::text(args, "stdin").map(str::to_owned),
@@ -63,13 +64,15 @@ fn prepare(inner: &Arc<Inner>, request: &ToolRequest, gate: &Gate) -> Result<(Pr
 }
 
 fn argv(args: &Value) -> Result<Vec<String>, ToolError> {
+    let wrong = |message: &str| error(ToolErrorKind::Arguments, message);
     let shell = if cfg!(windows) { ["cmd", "/C"] } else { ["sh", "-c"] };
-    let argv = match arguments::text(args, "shell") {
-        Some(line) => shell.into_iter().chain([line]).map(str::to_owned).collect(),
-        None => arguments::texts(args, "argv").unwrap_or_default(),
+    let argv = match (arguments::texts(args, "argv"), arguments::text(args, "shell")) {
+        (Some(argv), None) => argv,
+        (None, Some(line)) => shell.into_iter().chain([line]).map(str::to_owned).collect(),
+        _ => return Err(wrong("exec takes either `argv` (program and arguments) or `shell` (a line)")),
     };
     match argv.iter().find(|argument| argument.contains('\0')) {
-        Some(_) => Err(error(ToolErrorKind::Arguments, "an argument holds a NUL character")),
+        Some(_) => Err(wrong("an argument holds a NUL character")),
         None => Ok(argv),
     }
 }

@@ -41,6 +41,16 @@ impl ProjectDesk<'_> {
         Ok(real)
     }
 
+    /// There is no such file; names a readable one in the same folder that is spelt nearly so (also when only case or Unicode form differ).
+    pub(super) fn missing(&self, path: &str) -> ToolError {
+        const LOOKED_AT: usize = 2000;
+        let folder = path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{}/", globset::escape(folder)));
+        let found = self.listing(&[format!("{folder}*")], LOOKED_AT).unwrap_or_default();
+        let near = crate::base::closest(path, found.files.iter().map(String::as_str));
+        let hint = near.map_or(String::new(), |near| format!("; there is `{near}`"));
+        super::failed(format!("there is no file `{path}`{hint}"))
+    }
+
     /// True for what lies in the run directory: it is never a change of the project, also where git has not been told so.
     pub(super) fn is_engines(&self, path: &str) -> bool {
         path.strip_prefix(self.run_dir.trim_end_matches('/')).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

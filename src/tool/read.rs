@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 pub(super) fn run(desk: &ProjectDesk<'_>, args: &Value) -> Result<Value, ToolError> {
     let path = arguments::required(args, "path")?;
-    let bytes = desk.read(path)?.ok_or_else(|| failed(format!("there is no file `{path}`")))?;
+    let bytes = desk.read(path)?.ok_or_else(|| desk.missing(path))?;
     if is_binary(&bytes) {
         return Err(failed(format!("`{path}` is a binary file of {} bytes", bytes.len())));
     }

@@ -23,7 +23,7 @@ impl Scratch {
     /// Takes the folder over, making it and clearing what is left of earlier attempts.
     pub(super) fn open(root: &Path) -> Result<Self, ToolError> {
         let what = format!("making the scratch folder `{}`", root.display());
-        fs::create_dir_all(root).map_err(|error| tool_error(Fault::io(&what, &error)))?;
+        fs::create_dir_all(root).and_then(|()| own(root)).map_err(|error| tool_error(Fault::io(&what, &error)))?;
         let root = root.canonicalize().map_err(|error| tool_error(Fault::io(&what, &error)))?;
         let scratch = Self { root };
         scratch.clear();
@@ -79,9 +79,17 @@ impl Drop for Scratch {
     }
 }
 
-/// A file name for any text: readable, and different for different texts.
+/// Keeps other users of the machine out.
+fn own(folder: &Path) -> std::io::Result<()> {
+    #[cfg(unix)]
+    fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+    let _ = folder;
+    Ok(())
+}
+
+/// A file name for any text: readable, different for different texts, and short (sockets below TMPDIR have a limit of 108 bytes).
 fn safe_name(text: &str) -> String {
-    let readable: String = text.chars().take(60).map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+    let readable: String = text.chars().take(16).map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
     let digest = digest_bytes(text.as_bytes());
     format!("{readable}-{}", digest.get(..8).unwrap_or(&digest))
 }

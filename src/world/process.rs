@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinHandle;
 
@@ -84,7 +84,7 @@ pub fn inherited_env() -> BTreeMap<String, String> {
 /// The program cannot be started, or the call was cancelled. Any way of ending is a result.
 pub async fn run_process(spec: ProcessSpec, cancel: &Cancel) -> Result<Finished, Fault> {
     let started = Instant::now();
-    let mark = format!("{}-{}", std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed));
+    let mark = mark();
     let mut child = spawn(&spec, &mark)?;
     let group = Group { id: child.id(), mark, ended: AtomicBool::new(false) };
     let streams = [Drain::start(child.stdout().take(), spec.keep_bytes), Drain::start(child.stderr().take(), spec.keep_bytes)];
@@ -110,6 +110,12 @@ pub async fn run_process(spec: ProcessSpec, cancel: &Cancel) -> Result<Finished,
     let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let timed_out = matches!(ended, Ended::TimedOut);
     Ok(Finished { exit: status.and_then(|s| s.code()), signal: status.and_then(signal_of), timed_out, stdout, stderr, ms })
+}
+
+/// Unlike that of any other call, also of a process that has the same number in another container.
+fn mark() -> String {
+    let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+    format!("{}-{nanos}-{}", std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed))
 }
 
 enum Ended {

@@ -25,6 +25,8 @@ async fn wrong_arguments_are_told_in_words() {
         ("read", json!({ "path": "a", "pth": 1 }), "pth"),
         ("read", json!("text"), "JSON object"),
         ("exec", json!({ "argv": [1] }), "`argv.0`"),
+        ("exec", json!({}), "either `argv`"),
+        ("exec", json!({ "argv": ["true"], "shell": "true" }), "either `argv`"),
         ("search", json!({ "pattern": "(" }), "pattern"),
         ("search", json!({ "pattern": "(x{999}){999}" }), "pattern"),
         ("list", json!({ "glob": "a[" }), "glob"),

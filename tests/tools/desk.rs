@@ -4,7 +4,7 @@ use rsf::model::tool::{ToolError, ToolErrorKind, ToolRequest};
 use rsf::model::{Access, Exec, Grants};
 use rsf::tool::{ProjectConfig, Registry};
 use rsf::world::Cancel;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::Command;

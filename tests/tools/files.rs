@@ -21,6 +21,8 @@ async fn reading_whole_parts_long_and_binary_files() {
     desk.put("bin", b"\x7fELF\0\0");
     assert!(desk.fault("read", json!({ "path": "bin" })).await.1.contains("binary"));
     assert!(desk.fault("read", json!({ "path": "none" })).await.1.contains("no file"));
+    desk.put("d/n\u{303}ame", b"");
+    assert!(desk.fault("read", json!({ "path": "d/\u{f1}ame" })).await.1.contains("d/n\u{303}ame"), "the name that is there");
     let sparse = fs::File::create(desk.project.path().join("huge")).unwrap();
     sparse.set_len(1 << 40).unwrap();
     assert!(desk.fault("read", json!({ "path": "huge" })).await.1.contains("larger"));

@@ -6,7 +6,7 @@
 use super::status::Change;
 use super::{Repo, git_fault, is_gitlink, object_id, shown_path, system_path};
 use crate::world::Fault;
-use git2::{Commit, Index, IndexEntry, RepositoryState};
+use git2::{AttrCheckFlags, Commit, Index, IndexEntry, RepositoryState};
 
 /// What to commit.
 pub struct CommitRequest<'a> {
@@ -42,7 +42,7 @@ impl Repo {
         let (chosen, left) = self.chosen(request.wanted)?;
         let mut done = Committed { left, ..Committed::default() };
         let tree = self.staged_tree(head.as_ref(), &chosen)?;
-        if head.as_ref().map(Commit::tree_id).unwrap_or(empty_tree()) == tree {
+        if head.as_ref().map_or_else(empty_tree, Commit::tree_id) == tree {
             self.answer_again(&mut done, head.as_ref(), &message, request.recorded_heads)?;
             return Ok(done);
         }
@@ -80,12 +80,23 @@ impl Repo {
                 left.push(inside.to_owned());
             } else if change.conflicted {
                 return Err(Fault::failed(format!("`{inside}` has an unresolved conflict; resolve it first")));
+            } else if let Some(filter) = self.filter_of(&change.path) {
+                let help = "programs named by the repository are not run here; commit this file yourself";
+                return Err(Fault::failed(format!("`{inside}` goes through the filter `{filter}` (.gitattributes); {help}")));
             } else {
                 chosen.push(change.path);
             }
         }
         left.sort_unstable();
         Ok((chosen, left))
+    }
+
+    /// The filter program git would put a file through (Git LFS is one): without it the wrong content would be committed.
+    fn filter_of(&self, path: &[u8]) -> Option<String> {
+        let name = self.inner.get_attr(system_path(path), "filter", AttrCheckFlags::FILE_THEN_INDEX).ok().flatten()?.to_owned();
+        let config = self.inner.config().and_then(|mut config| config.snapshot()).ok()?;
+        let configured = ["clean", "process"].iter().any(|kind| config.get_bytes(&format!("filter.{name}.{kind}")).is_ok());
+        configured.then_some(name)
     }
 
     /// Stages the chosen paths and gives the tree of HEAD with them.
@@ -129,7 +140,7 @@ impl Repo {
         let parent = head.parent_ids().next();
         if head.message_bytes() == message.as_bytes() && recorded.iter().any(|sha| object_id(sha) == parent) {
             let tree = head.tree().map_err(|error| git_fault("reading HEAD", &error))?;
-            done.files_changed = self.changed_between(self.first_parent_tree(head)?.as_ref(), Some(&tree))?;
+            done.files_changed = self.changed_between(Self::first_parent_tree(head)?.as_ref(), Some(&tree))?;
             done.sha = Some(head.id().to_string());
         }
         Ok(())

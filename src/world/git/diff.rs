@@ -52,7 +52,8 @@ impl Repo {
                 self.patiently("comparing", || self.inner.diff_tree_to_workdir_with_index(before.as_ref(), Some(&mut options)))?
             }
         };
-        Ok(DiffText { files: self.file_changes(&diff, wanted)?, ..self.text_of(&diff, wanted, max_bytes)? })
+        let (bytes, truncated) = self.print(&diff, wanted, max_bytes)?;
+        Ok(DiffText { text: lossy(&bytes), files: self.file_changes(&diff, wanted)?, truncated })
     }
 
     /// The patch of a commit against its first parent (or the empty tree), complete with binary content, as `git apply` takes it.
@@ -62,14 +63,20 @@ impl Repo {
     pub fn patch(&self, commit: &str, max_bytes: usize) -> Result<DiffText, Fault> {
         let commit = self.commit_of(commit)?;
         let tree = commit.tree().map_err(|error| git_fault("reading a commit", &error))?;
-        let before = self.first_parent_tree(&commit)?;
-        let mut options = self.diff_options();
-        options.show_binary(true).id_abbrev(40);
-        let diff = self
-            .inner
-            .diff_tree_to_tree(before.as_ref(), Some(&tree), Some(&mut options))
-            .map_err(|error| git_fault("comparing", &error))?;
-        self.text_of(&diff, &|_| true, max_bytes)
+        let before = Self::first_parent_tree(&commit)?;
+        let print = |as_binary: bool| {
+            let mut options = self.diff_options();
+            options.show_binary(true).id_abbrev(40).force_binary(as_binary);
+            let diff = self.inner.diff_tree_to_tree(before.as_ref(), Some(&tree), Some(&mut options));
+            self.print(&diff.map_err(|error| git_fault("comparing", &error))?, &|_| true, max_bytes)
+        };
+        let (bytes, truncated) = print(false)?;
+        let text = match String::from_utf8(bytes) {
+            Ok(text) => text,
+            // Lines in another encoding would not survive as text; binary patches are ASCII.
+            Err(_) => lossy(&print(true)?.0),
+        };
+        Ok(DiffText { text, files: Vec::new(), truncated })
     }
 
     pub(super) fn changed_between(&self, before: Option<&Tree<'_>>, after: Option<&Tree<'_>>) -> Result<Vec<String>, Fault> {
@@ -101,27 +108,30 @@ impl Repo {
         Ok(files)
     }
 
-    fn text_of(&self, diff: &Diff<'_>, wanted: &dyn Fn(&str) -> bool, max_bytes: usize) -> Result<DiffText, Fault> {
-        let (mut text, mut truncated) = (Vec::new(), false);
+    /// The bytes of the wanted part of a patch, whole lines up to a limit, and whether some were left out.
+    fn print(&self, diff: &Diff<'_>, wanted: &dyn Fn(&str) -> bool, max_bytes: usize) -> Result<(Vec<u8>, bool), Fault> {
+        let (mut bytes, mut truncated) = (Vec::new(), false);
         let printed = diff.print(DiffFormat::Patch, |delta, _, line| {
             let path = shown_path(delta.new_file().path_bytes().or(delta.old_file().path_bytes()).unwrap_or_default());
             if !self.inside(&path).is_some_and(wanted) {
                 return true;
             }
-            let sign = matches!(line.origin(), '+' | '-' | ' ');
-            if truncated || text.len() + line.content().len() + 1 > max_bytes {
-                truncated = true;
-                return true;
+            truncated |= bytes.len() + line.content().len() + 1 > max_bytes;
+            if !truncated {
+                if matches!(line.origin(), '+' | '-' | ' ') {
+                    bytes.push(u8::try_from(line.origin()).unwrap_or(b' '));
+                }
+                bytes.extend_from_slice(line.content());
             }
-            if sign {
-                text.push(u8::try_from(line.origin()).unwrap_or(b' '));
-            }
-            text.extend_from_slice(line.content());
             true
         });
         printed.map_err(|error| git_fault("comparing", &error))?;
-        Ok(DiffText { text: String::from_utf8_lossy(&text).into_owned(), files: Vec::new(), truncated })
+        Ok((bytes, truncated))
     }
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn word(status: Delta) -> &'static str {

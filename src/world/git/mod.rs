@@ -127,7 +127,7 @@ impl Repo {
         }
     }
 
-    fn first_parent_tree<'a>(&'a self, commit: &Commit<'a>) -> Result<Option<Tree<'a>>, Fault> {
+    fn first_parent_tree<'a>(commit: &Commit<'a>) -> Result<Option<Tree<'a>>, Fault> {
         if commit.parent_count() == 0 {
             return Ok(None);
         }

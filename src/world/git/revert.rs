@@ -37,7 +37,7 @@ impl Repo {
         let trace = format!("This reverts commit {}.", commit.id());
         let head_tree = head.tree().map_err(|error| git_fault("reading HEAD", &error))?;
         if shown_path(head.message_bytes()).contains(&trace) {
-            let files = self.changed_between(self.first_parent_tree(&head)?.as_ref(), Some(&head_tree))?;
+            let files = self.changed_between(Self::first_parent_tree(&head)?.as_ref(), Some(&head_tree))?;
             return Ok(Reverted { sha: Some(head.id().to_string()), conflict: false, files });
         }
         let mut index = self.inner.revert_commit(&commit, &head, 0, None).map_err(|error| git_fault("reverting", &error))?;
