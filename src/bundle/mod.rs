@@ -82,6 +82,25 @@ impl Bundle {
         names
     }
 
+    /// All built-in files with their paths from the bundle's root, sorted.
+    #[must_use]
+    pub fn embedded_bytes() -> Vec<(String, &'static [u8])> {
+        fn walk(folder: &str, dir: &'static Dir<'static>, out: &mut Vec<(String, &'static [u8])>) {
+            for file in dir.files() {
+                out.push((format!("{folder}/{}", file.path().display()), file.contents()));
+            }
+            for inner in dir.dirs() {
+                walk(folder, inner, out);
+            }
+        }
+        let mut out = Vec::new();
+        for (folder, dir) in [("workflows", &WORKFLOWS), ("prompts", &PROMPTS), ("schemas", &SCHEMAS), ("samples", &SAMPLES)] {
+            walk(folder, dir, &mut out);
+        }
+        out.sort();
+        out
+    }
+
     /// A document that came from standard input, without files.
     #[must_use]
     pub fn from_stdin(text: impl Into<Vec<u8>>) -> Self {

@@ -6,6 +6,8 @@
 use super::place::{PlaceError, place};
 use super::run;
 use super::settings::no_such;
+use super::{Status, complain, print};
+use crate::bundle::Bundle;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use serde::Deserialize;
@@ -16,6 +18,8 @@ use std::path::{Path, PathBuf};
 /// Folders tried before giving up, where none was named.
 const FOLDERS: u32 = 100;
 /// File of the sample's project that names the Python packages it needs.
+/// The list of samples among the built-in files.
+const INDEX: &str = "samples/index.json";
 const REQUIREMENTS: &str = "requirements.txt";
 
 /// Make a sample project in a new folder and run its workflow on it, without any key or network model.
@@ -32,6 +36,31 @@ pub struct Args {
     /// How progress is shown.
     #[arg(long, value_enum, default_value_t)]
     pub format: run::Format,
+}
+
+/// Makes the sample ready, runs its workflow on it, and says what to look at.
+pub fn run(args: &Args) -> Status {
+    let embedded = Bundle::embedded_bytes();
+    let files: Vec<(&str, &[u8])> = embedded.iter().map(|(path, bytes)| (path.as_str(), *bytes)).collect();
+    let index = files.iter().find(|(path, _)| *path == INDEX).map(|(_, bytes)| String::from_utf8_lossy(bytes));
+    let sample = choose(index.as_deref().unwrap_or("{}"), args.sample.as_deref());
+    let below = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+    let mut say = |line: &str| complain(&format!("rsf: {line}"));
+    let prepared = sample.and_then(|sample| prepare(args.dir.as_deref(), &below, sample, &files, &mut SystemPrograms, &mut say));
+    match prepared {
+        Err(error) => {
+            complain(&format!("rsf: {error}"));
+            Status::Usage
+        }
+        Ok(prepared) => {
+            let status = run::run(&prepared.run_args(args.format));
+            if args.format == run::Format::Text {
+                print("\nlook at what happened:\n");
+                prepared.look().iter().for_each(|line| print(&format!("  {line}\n")));
+            }
+            status
+        }
+    }
 }
 
 /// `samples/index.json`.

@@ -1,5 +1,7 @@
 //! `rsf graph`: a document as a picture, in a language that other programs draw.
 
+use super::{Status, complain, find::find, print};
+use crate::base::Severity;
 use crate::model::Workflow;
 use crate::report::graph::{dot, mermaid};
 
@@ -31,5 +33,23 @@ pub fn render(workflow: &Workflow, language: Language) -> String {
     match language {
         Language::Mermaid => mermaid(workflow),
         Language::Dot => dot(workflow),
+    }
+}
+
+/// Prints the picture; a document that is rejected is drawn as far as it goes, with its findings on standard error.
+pub fn run(args: &Args) -> Status {
+    match find(&args.workflow, None) {
+        Err(message) => {
+            complain(&format!("rsf: {message}"));
+            Status::Usage
+        }
+        Ok(loaded) => {
+            let rejected = loaded.problems.iter().any(|problem| problem.severity == Severity::Error);
+            if rejected {
+                super::validate::show(&loaded);
+            }
+            print(&render(&loaded.workflow, args.format));
+            if rejected { Status::Rejected } else { Status::Ok }
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use super::place::{PlaceError, Placed, place};
 use super::settings::no_such;
+use super::{Status, complain, print};
+use crate::bundle::Bundle;
 use crate::report::text::{one_line, plural};
 use cap_std::fs::Dir;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +23,30 @@ pub struct Args {
     /// Overwrite files that are there with other content.
     #[arg(long)]
     pub force: bool,
+}
+
+/// Writes the files and says what was done.
+pub fn run(args: &Args) -> Status {
+    let failed = |message: String| {
+        complain(&format!("rsf: {message}"));
+        Status::Usage
+    };
+    if let Err(error) = std::fs::create_dir_all(&args.dir) {
+        return failed(format!("{}: {error}", args.dir.display()));
+    }
+    let folder = match Dir::open_ambient_dir(&args.dir, cap_std::ambient_authority()) {
+        Ok(folder) => folder,
+        Err(error) => return failed(format!("{}: {error}", args.dir.display())),
+    };
+    let embedded = Bundle::embedded_bytes();
+    let files: Vec<(&str, &[u8])> = embedded.iter().map(|(path, bytes)| (path.as_str(), *bytes)).collect();
+    match write(&folder, &args.workflow, &files, args.force) {
+        Ok(said) => {
+            said.iter().for_each(|line| print(&format!("{line}\n")));
+            Status::Ok
+        }
+        Err(error) => failed(error.to_string()),
+    }
 }
 
 /// Why nothing was written.

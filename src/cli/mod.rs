@@ -2,6 +2,7 @@
 
 pub mod demo;
 mod explain;
+mod dry_run;
 mod find;
 mod launch;
 mod ready;
@@ -32,9 +33,18 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(run::Args),
+    Resume(resume::Args),
+    Demo(demo::Args),
+    Init(init::Args),
     Validate(validate::Args),
+    Graph(graph::Args),
+    Reference(reference::Args),
     Schema(schema::Args),
     Explain(explain::Args),
+    /// A trigger word of a workflow: `rsf WORD "goal" …` means `rsf run WORD "goal" …`
+    #[command(external_subcommand)]
+    Trigger(Vec<String>),
 }
 
 /// How a command ends.
@@ -66,6 +76,13 @@ impl Cli {
     #[must_use]
     pub fn run(self) -> Status {
         match self.command {
+            Command::Run(args) => run::run(&args),
+            Command::Resume(args) => resume::run(&args),
+            Command::Demo(args) => demo::run(&args),
+            Command::Init(args) => init::run(&args),
+            Command::Graph(args) => graph::run(&args),
+            Command::Reference(args) => reference::run(&args),
+            Command::Trigger(words) => trigger(words),
             Command::Validate(args) => validate::run(&args),
             Command::Schema(args) => schema::run(&args),
             Command::Explain(args) => explain::run(&args),
@@ -81,4 +98,15 @@ fn print(text: &str) {
 /// Writes a line to standard error.
 fn complain(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// `rsf WORD …`, where the word names a workflow.
+fn trigger(words: Vec<String>) -> Status {
+    match run::Args::of_words(words) {
+        Ok(args) => run::run(&args),
+        Err(error) => {
+            let _ = error.print();
+            Status::Usage
+        }
+    }
 }

@@ -36,6 +36,19 @@ impl Word {
     }
 }
 
+/// Prints the words.
+pub fn run(args: &Args) -> super::Status {
+    let words = crate::rule::reference().iter().map(|entry| {
+        let kind = match entry.kind {
+            crate::rule::EntryKind::Function => "functions",
+            crate::rule::EntryKind::Filter => "filters",
+        };
+        Word::new(kind, entry.form, entry.gives)
+    });
+    super::print(&render(&collect(words, crate::model::tools::descriptors()), args));
+    super::Status::Ok
+}
+
 /// The operations with what each does (docs/language.md, section 4).
 const OPERATIONS: [(&str, &str, &str); 15] = [
     ("let", "{\"let\": {\"name\": …}}", "binds local names, in order; strings are expressions"),

@@ -6,7 +6,7 @@ use super::settings::{self, Layer, SettingsError};
 use super::{Status, complain, dry_run, print};
 use crate::report::briefing::Briefing;
 use crate::report::text::one_line;
-use crate::world::{Clock, SystemClock, git, project::preflight};
+use crate::world::{Clock, SystemClock, git::Repo, project::preflight};
 use serde_json::{Map, Value};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{BufRead, IsTerminal, Write};
@@ -133,7 +133,8 @@ fn attempt(args: &Args) -> Result<Status, Refused> {
     }
     confirm(args, &briefing)?;
     if let Some(branch) = &args.branch {
-        git::switch_to(&ready.root, branch).map_err(|fault| refuse(Status::Rejected, &fault.to_string()))?;
+        let switched = Repo::require(&ready.root).and_then(|repo| repo.switch_to(branch));
+        switched.map_err(|fault| refuse(Status::Rejected, &fault.to_string()))?;
     }
     begin(&Launch {
         workflow: ready.workflow,

@@ -6,6 +6,7 @@
 //!
 //! Paths going in and out are relative to the project's folder, which may lie below the repository's top.
 
+mod branch;
 mod commit;
 mod diff;
 mod exclude;
