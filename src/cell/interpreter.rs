@@ -79,6 +79,8 @@ pub struct Present {
 pub struct Stop {
     /// Result name.
     pub result: String,
+    /// Why, for people.
+    pub reason: Option<String>,
 }
 
 /// What an interpretation left behind when it succeeded.

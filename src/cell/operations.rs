@@ -20,7 +20,7 @@ impl Interpreter {
             OpKind::Do { .. } => Ok(Control::Enter(self.nested(Branch::Body))),
             OpKind::Store(documents) => self.store(host, op, documents),
             OpKind::Emit(values) => self.emit_all(host, op, values),
-            OpKind::Stop(result) => self.stop(host, op, result),
+            OpKind::Stop { result, reason } => self.stop(host, op, result, reason.as_deref()),
             OpKind::Return => Ok(Control::Return),
             OpKind::Fail(message) => Err(Failure::new(FailureKind::Fail, plain(&self.text(host, op, message)?))),
             OpKind::Log(fields) => self.log(host, op, fields),
@@ -155,9 +155,10 @@ impl Interpreter {
         Ok(Control::Next(Value::Null))
     }
 
-    fn stop(&mut self, host: &Host<'_>, op: &Op, result: &str) -> Result<Control, Failure> {
+    fn stop(&mut self, host: &Host<'_>, op: &Op, result: &str, reason: Option<&str>) -> Result<Control, Failure> {
         let result = plain(&self.text(host, op, result)?);
-        self.finished.stops.push(Stop { result });
+        let reason = reason.map(|text| self.text(host, op, text).map(|v| plain(&v))).transpose()?;
+        self.finished.stops.push(Stop { result, reason });
         Ok(Control::Next(Value::Null))
     }
 

@@ -244,7 +244,7 @@ fn loops(context: &mut Context<'_>) {
 
 fn may_stop(op: &Op) -> bool {
     match &op.kind {
-        OpKind::Stop(_) => true,
+        OpKind::Stop { .. } => true,
         OpKind::For { body, .. } => body.iter().any(may_stop),
         OpKind::Do { body, otherwise } => body.iter().chain(otherwise).any(may_stop),
         _ => false,

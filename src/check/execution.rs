@@ -99,7 +99,7 @@ impl Emitted {
         for op in ops {
             match &op.kind {
                 OpKind::Emit(map) => self.keys.extend(map.keys().map(|key| (key.clone(), op.at.clone()))),
-                OpKind::Stop(_) => self.stops = true,
+                OpKind::Stop { .. } => self.stops = true,
                 OpKind::For { body, .. } => self.collect(body),
                 OpKind::Do { body, otherwise } => {
                     self.collect(body);
@@ -150,7 +150,7 @@ fn within_each(cell: &Cell, run: &[Op], span: Span, context: &Context<'_>, found
     for op in flatten(run) {
         let name = match op.kind {
             OpKind::Set(_) => "set",
-            OpKind::Stop(_) => "stop",
+            OpKind::Stop { .. } => "stop",
             _ => continue,
         };
         let place = context.node(&op.at).map_or(span, crate::syntax::Node::head_span);

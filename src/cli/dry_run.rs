@@ -28,7 +28,9 @@ pub fn text(ready: &Ready, now: Timestamp, project: &Value) -> String {
             let _ = writeln!(out, "\nfirst prompt of {} for model {} ({}):", one_line(&request.asker.cell), one_line(&request.model), one_line(&id.0));
             for (caption, words) in [("system", request.system.as_str()), ("prompt", first_words(&request.messages))] {
                 let _ = writeln!(out, "--- {caption}");
-                lines(words, PROMPT_LINES).iter().for_each(|line| drop(writeln!(out, "{line}")));
+                for line in lines(words, PROMPT_LINES) {
+                    let _ = writeln!(out, "{line}");
+                }
             }
         }
     }

@@ -83,7 +83,7 @@ pub fn operation_key(kind: &OpKind) -> &'static str {
         OpKind::Do { .. } => "do",
         OpKind::Store(_) => "store",
         OpKind::Emit(_) => "emit",
-        OpKind::Stop(_) => "stop",
+        OpKind::Stop { .. } => "stop",
         OpKind::Return => "return",
         OpKind::Fail(_) => "fail",
         OpKind::Log(_) => "log",
@@ -167,7 +167,7 @@ mod tests {
         for (key, form, _) in OPERATIONS {
             assert!(form.starts_with(&format!("{{\"{key}\": ")), "{form}");
         }
-        let some = [OpKind::Return, OpKind::Stop(String::new()), OpKind::Fail(String::new())];
+        let some = [OpKind::Return, OpKind::Stop { result: String::new(), reason: None }, OpKind::Fail(String::new())];
         assert!(some.iter().all(|kind| OPERATIONS.iter().any(|(key, ..)| *key == operation_key(kind))));
     }
 }

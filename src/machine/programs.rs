@@ -72,9 +72,9 @@ impl Machine {
         for stop in finished.stops {
             self.note(None, NoteEvent::Stop { result: stop.result.clone(), by: format!("on.{event}") });
             if event == "end" {
-                self.ending = Some((stop.result, None));
+                self.ending = Some((stop.result, stop.reason));
             } else {
-                self.stops.push(super::state::Requested { from_failure: false, place, cell: None, result: stop.result });
+                self.stops.push(super::state::Requested { from_failure: false, place, cell: None, result: stop.result, reason: stop.reason });
             }
         }
     }

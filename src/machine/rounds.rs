@@ -124,12 +124,12 @@ impl Machine {
     /// The first stop in the order of everything wins; one from `on.failure` outranks it; a failure without one is `FAILED`.
     pub(super) fn decide_ending(&mut self) {
         let first = |stops: &[Requested], from_failure: bool| {
-            stops.iter().filter(|s| s.from_failure == from_failure).min_by_key(|s| s.place).map(|s| s.result.clone())
+            stops.iter().filter(|s| s.from_failure == from_failure).min_by_key(|s| s.place).map(|s| (s.result.clone(), s.reason.clone()))
         };
         let failed = self.failure.take().map(|(_, reason)| reason);
         let stop = first(&self.stops, true).or_else(|| if failed.is_some() { None } else { first(&self.stops, false) });
         match (stop, failed) {
-            (Some(result), reason) => self.finish(&result, reason),
+            (Some((result, why)), reason) => self.finish(&result, why.or(reason)),
             (None, Some(reason)) => self.finish("FAILED", Some(reason)),
             (None, None) => self.finish("STOPPED", Some("a stop was requested".to_owned())),
         }

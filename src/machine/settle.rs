@@ -4,7 +4,7 @@ use super::contract::{Command, EffectId, LogRequest, NoteEvent, Request, Scripte
 use super::state::{Machine, Requested, Status, Token};
 use super::units::{Task, Unit};
 use crate::agent::{Failure, FailureKind};
-use crate::cell::{Finished, log_request};
+use crate::cell::{Finished, Stop, log_request};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -75,7 +75,7 @@ impl Machine {
                 tokens.push((index, made.collect()));
             }
         }
-        let stops = outcome.stop.iter().cloned().collect();
+        let stops = outcome.stop.iter().map(|result| Stop { result: result.clone(), reason: None }).collect();
         self.hand_over(cell, tokens, Map::new(), stops, false);
     }
 
@@ -116,8 +116,7 @@ impl Machine {
             });
             tokens.push((emitted.out, made.collect()));
         }
-        let stops = finished.stops.into_iter().map(|s| s.result).collect();
-        self.hand_over(cell, tokens, finished.set, stops, recovered);
+        self.hand_over(cell, tokens, finished.set, finished.stops, recovered);
     }
 
     /// All items of an `each` cell are over: the first failure counts, else outputs become lists in the items' order.
@@ -152,7 +151,7 @@ impl Machine {
     }
 
     /// A success takes effect: deliveries, state, stops, all together.
-    fn hand_over(&mut self, cell: usize, tokens: Vec<(usize, Vec<Token>)>, set: Map<String, Value>, stops: Vec<String>, recovered: bool) {
+    fn hand_over(&mut self, cell: usize, tokens: Vec<(usize, Vec<Token>)>, set: Map<String, Value>, stops: Vec<Stop>, recovered: bool) {
         let deliveries = match self.deliveries(cell, &tokens) {
             Ok(deliveries) => deliveries,
             Err(message) => return self.attempt_failed(cell, Failure::new(FailureKind::Fail, message), FailureKind::Fail.name()),
@@ -171,11 +170,11 @@ impl Machine {
         if !changes.is_empty() {
             self.patches.insert(cell, changes);
         }
-        for result in stops {
+        for Stop { result, reason } in stops {
             let place = self.next_place(cell);
             self.out
                 .push(Command::Note(super::contract::Note { place, event: NoteEvent::Stop { result: result.clone(), by: id.clone() } }));
-            self.stops.push(Requested { from_failure: false, place, cell: Some(cell), result });
+            self.stops.push(Requested { from_failure: false, place, cell: Some(cell), result, reason });
         }
     }
 
@@ -203,7 +202,7 @@ impl Machine {
             let place = self.next_place(cell);
             let by = format!("on.{event}");
             self.out.push(Command::Note(super::contract::Note { place, event: NoteEvent::Stop { result: stop.result.clone(), by } }));
-            self.stops.push(Requested { from_failure: event == "failure", place, cell: Some(cell), result: stop.result });
+            self.stops.push(Requested { from_failure: event == "failure", place, cell: Some(cell), result: stop.result, reason: stop.reason });
         }
         if event == "attempt" { self.after_attempt(cell) } else { self.give_up(cell) }
     }

@@ -127,6 +127,7 @@ pub(super) struct Requested {
     /// Cell that asked; `None` for a program.
     pub cell: Option<usize>,
     pub result: String,
+    pub reason: Option<String>,
 }
 
 /// The pure machine of one run.

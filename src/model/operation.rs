@@ -77,8 +77,13 @@ pub enum OpKind {
     Store(Map<String, Value>),
     /// `emit`: hands over values by type; templates.
     Emit(Map<String, Value>),
-    /// `stop`: requests the end of the run; template.
-    Stop(String),
+    /// `stop`: requests the end of the run; templates.
+    Stop {
+        /// Result name.
+        result: String,
+        /// Why, for people.
+        reason: Option<String>,
+    },
     /// `return`: ends the list of the cell.
     Return,
     /// `fail`: fails the attempt; template.

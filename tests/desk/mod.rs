@@ -82,7 +82,7 @@ pub fn case_text(path: &str) -> String {
 
 /// The value is what the tool's descriptor says its result is.
 pub fn holds(name: &str, value: &Value) {
-    let tools = rsf::model::tools::knowledge::list();
+    let tools = rsf::model::tools::descriptors();
     let tool = tools.iter().find(|tool| tool.name == name).expect("a tool of that name");
     jsonschema::validator_for(&tool.arguments).expect("a schema");
     let schema = jsonschema::validator_for(&tool.result).expect("a schema");

@@ -127,7 +127,11 @@ impl Registrar<'_> {
                 self.ops(body);
                 self.ops(otherwise);
             }
-            OpKind::Stop(text) | OpKind::Fail(text) => self.text(text, &op.at),
+            OpKind::Stop { result, reason } => {
+                self.text(result, &op.at);
+                reason.iter().for_each(|reason| self.text(reason, &format!("{}/reason", op.at)));
+            }
+            OpKind::Fail(text) => self.text(text, &op.at),
             OpKind::Return => {}
         }
     }

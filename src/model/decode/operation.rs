@@ -119,7 +119,7 @@ fn kind(name: &str, node: &Node, value: &Node, at: &str, reader: &mut Reader) ->
         }
         "store" => OpKind::Store(map(Some(value))),
         "emit" => OpKind::Emit(map(Some(value))),
-        "stop" => OpKind::Stop(word),
+        "stop" => OpKind::Stop { result: word, reason: node.get("reason").and_then(|reason| reason.as_str().map(str::to_owned)) },
         "return" => returned(value, reader)?,
         "fail" => OpKind::Fail(word),
         "log" => OpKind::Log(map(Some(value))),
