@@ -1,8 +1,7 @@
 //! Reports and sources as tools see them: real reports of pytest and coverage.py, torn ones, and none at all.
 
-mod desk;
 
-use desk::{MemoryDesk, case, case_text};
+use crate::desk::{MemoryDesk, case, case_text};
 use rsf::model::tool::{ToolError, ToolErrorKind};
 use rsf::tool::{rdf_index, reports_coverage, reports_tests, syntax_query};
 use serde_json::{Value, json};

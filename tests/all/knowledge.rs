@@ -1,8 +1,7 @@
 //! RDF as tools see it: Turtle files good and bad, terms that try to be syntax, queries that cost too much.
 
-mod desk;
 
-use desk::{MemoryDesk, case, case_text};
+use crate::desk::{MemoryDesk, case, case_text};
 use rsf::knowledge::{Bounds, Graph, Node, QueryErrorKind, ReadErrorKind, ask, read, rescue};
 use rsf::model::tool::{ToolError, ToolErrorKind};
 use rsf::tool::{rdf_index, rdf_insert, rdf_query};

@@ -1,10 +1,7 @@
 //! The journal by itself: what is written reads back, what is damaged is seen, what is torn is cut, and nothing is invented.
 
-#[path = "driver/fake.rs"]
-#[allow(dead_code, reason = "shared with the tests of the driver")]
-mod fake;
 
-use fake::{all_outcomes, header};
+use crate::fake::{all_outcomes, header};
 use proptest::prelude::*;
 use rsf::agent::{Asker, Message, ModelRequest};
 use rsf::base::Timestamp;

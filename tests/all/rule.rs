@@ -23,7 +23,7 @@ fn compare(shown: &str, case: &Value, got: Result<Value, ExprError>) {
 
 #[test]
 fn functions_give_what_the_table_says() {
-    let cases: Vec<Value> = serde_json::from_str(include_str!("cases/rule/functions.json")).unwrap();
+    let cases: Vec<Value> = serde_json::from_str(include_str!("../cases/rule/functions.json")).unwrap();
     for case in &cases {
         let source = case["expr"].as_str().unwrap();
         let mut engine = Engine::new(Limits::default());
@@ -39,7 +39,7 @@ fn functions_give_what_the_table_says() {
 
 #[test]
 fn texts_keep_native_values_and_are_strict() {
-    let cases: Vec<Value> = serde_json::from_str(include_str!("cases/rule/texts.json")).unwrap();
+    let cases: Vec<Value> = serde_json::from_str(include_str!("../cases/rule/texts.json")).unwrap();
     let scope = scope(&json!({"n": 3, "list": [1, null, {"a": true}], "hostile": "{{ n }} <b>"}));
     for case in &cases {
         let source = case["text"].as_str().unwrap();

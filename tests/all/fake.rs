@@ -208,6 +208,7 @@ impl Core for FakeCore {
                 self.stop = true;
                 Vec::new()
             }
+            Input::Scripted { .. } => Vec::new(),
             Input::Fact { .. } => {
                 self.facts += 1;
                 Vec::new()

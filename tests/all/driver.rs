@@ -1,9 +1,7 @@
 //! The driver with a small machine: order of finishing, crashes at every write, timers, stops, interrupts, panics.
 
-#[path = "driver/fake.rs"]
-mod fake;
 
-use fake::{Death, FakeClock, FakeCore, FakeExecutor, Log, MortalDisk, SMALL, Shape, TINY, header, options};
+use crate::fake::{Death, FakeClock, FakeCore, FakeExecutor, Log, MortalDisk, SMALL, Shape, TINY, header, options};
 use rsf::base::Timestamp;
 use rsf::driver::{Driver, DriverError, Event, Options, RunEnd, past_events};
 use rsf::journal::{Blobs, Durability, FileDisk, Journal, JournalError, MemoryDisk, Record, canonical};

@@ -1,0 +1,19 @@
+//! All integration tests in one binary, so that the crate is linked once. Test data lies in `tests/cases`.
+
+mod architecture;
+mod commands;
+mod desk;
+mod driver;
+mod fake;
+mod git;
+mod journal;
+mod knowledge;
+mod machine;
+mod provider;
+mod report;
+mod reports;
+mod rule;
+mod tools;
+mod validate;
+mod workflows;
+mod world;
