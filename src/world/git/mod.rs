@@ -171,7 +171,7 @@ fn git_fault(what: &str, error: &git2::Error) -> Fault {
         let help = "it belongs to another user; if you trust it, run `git config --global --add safe.directory <path>`";
         return Fault::failed(format!("{what}: {help}"));
     }
-    if error.class() == git2::ErrorClass::Os && (text.contains("No space left") || text.contains("quota exceeded")) {
+    if text.contains("No space left") || text.contains("quota exceeded") {
         return Fault::new(FaultKind::DiskFull, format!("{what}: {text}; free some space and run again"));
     }
     Fault::failed(format!("{what}: {text}"))
