@@ -49,3 +49,17 @@ impl Clock for FixedClock {
         Timestamp(self.0.load(Ordering::SeqCst))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fixed_clock_moves_only_when_moved() {
+        let clock = FixedClock::new(Timestamp(5));
+        assert_eq!((clock.now(), clock.now()), (Timestamp(5), Timestamp(5)));
+        clock.advance(-7);
+        assert_eq!(clock.now(), Timestamp(-2));
+        assert!(SystemClock.now() > Timestamp(1_700_000_000_000));
+    }
+}

@@ -395,3 +395,37 @@ fn no_repository_is_told_apart_from_a_broken_one() {
     git(project.path(), &["config", "core.worktree", elsewhere.path().to_str().unwrap()]);
     assert!(Repo::open(project.path()).is_err(), "a work tree elsewhere is not this project");
 }
+
+#[test]
+fn pipes_in_the_work_tree_are_no_files_and_nothing_waits_for_them() {
+    let (dir, repo) = repository();
+    commit_files(&dir, &repo, "first", &[("a", "1"), ("tracked", "x")]);
+    assert!(Command::new("mkfifo").arg(dir.path().join("pipe")).status().unwrap().success());
+    fs::remove_file(dir.path().join("tracked")).unwrap();
+    assert!(Command::new("mkfifo").arg(dir.path().join("tracked")).status().unwrap().success());
+    write(&dir, "a", "2");
+    repo.diff(None, None, &|_| true, 9999).unwrap();
+    let done = commit(&repo, "second");
+    assert!(done.sha.is_some() && done.files_changed.contains(&"a".to_owned()), "{done:?}");
+    assert!(!git(dir.path(), &["ls-tree", "-r", "HEAD"]).contains("pipe"));
+}
+
+#[test]
+fn a_link_in_a_folders_place_leads_nowhere() {
+    let (dir, repo) = repository();
+    commit_files(&dir, &repo, "first", &[("d/f", "1"), ("a", "1")]);
+    let second = commit_files(&dir, &repo, "second", &[("d/f", "2")]);
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("f"), "1").unwrap();
+    fs::remove_dir_all(dir.path().join("d")).unwrap();
+    symlink(outside.path(), dir.path().join("d")).unwrap();
+    assert!(repo.revert(&second, None, &|_| Ok(())).is_err());
+    fs::write(outside.path().join("f"), "outside").unwrap();
+    let done = commit(&repo, "third");
+    assert!(done.sha.is_some(), "{done:?}");
+    let tree = git(dir.path(), &["ls-tree", "-r", "HEAD"]);
+    assert!(tree.contains("120000") && !tree.contains("d/f"), "{tree}");
+    assert_eq!(fs::read_to_string(outside.path().join("f")).unwrap(), "outside");
+    assert!(repo.revert(&second, None, &|_| Ok(())).unwrap().conflict);
+    assert_eq!(git(dir.path(), &["status", "--porcelain"]), "");
+}

@@ -249,12 +249,12 @@ mod processes {
             "trap '' TERM; sh -c 'trap \"\" TERM; echo $$ > inner; while :; do sleep 0.1; done' & echo begun; while :; do sleep 0.1; done",
         );
         call.cwd = dir.path().to_owned();
-        call.timeout = Duration::from_secs(1);
+        call.timeout = Duration::from_secs(3);
         let done = run(call).await;
         assert!(done.timed_out && done.signal == Some(9) && done.stdout.text.contains("begun"), "{done:?}");
         assert!(!alive(&fs::read_to_string(dir.path().join("inner")).unwrap()));
         let mut polite = spec("trap 'echo bye; exit 7' TERM; while :; do sleep 0.1; done");
-        polite.timeout = Duration::from_secs(1);
+        polite.timeout = Duration::from_secs(3);
         let done = run(polite).await;
         assert!(done.timed_out && done.exit == Some(7) && done.stdout.text.contains("bye"), "{done:?}");
     }

@@ -4,7 +4,7 @@
 //! interrupted call only has to be made again. Nested repositories are never committed (they would become links to nowhere).
 
 use super::status::Change;
-use super::{Repo, git_fault, is_gitlink, object_id, shown_path, system_path};
+use super::{Repo, git_fault, is_gitlink, object_id, shown_path, standing, system_path};
 use crate::world::Fault;
 use git2::{AttrCheckFlags, Commit, Index, IndexEntry, RepositoryState};
 
@@ -150,9 +150,9 @@ impl Repo {
 /// Stages one path as it stands in the work tree; a path that is gone is staged as removed.
 fn stage(index: &mut Index, top: &std::path::Path, path: &[u8]) -> Result<(), git2::Error> {
     let relative = system_path(path);
-    // `symlink_metadata`, so that a link that points nowhere counts as there.
-    match top.join(relative).symlink_metadata() {
-        Ok(found) if !found.is_dir() => index.add_path(relative),
+    // A pipe in a file's place must not be opened.
+    match standing(top, path) {
+        Some(found) if found.is_file() || found.is_symlink() => index.add_path(relative),
         _ => index.remove_path(relative),
     }
 }

@@ -25,6 +25,7 @@ pub use tag::Tagged;
 
 use super::{Fault, FaultKind};
 use git2::{Commit, ErrorCode, ObjectType, Oid, Repository, Tree};
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -171,7 +172,7 @@ fn git_fault(what: &str, error: &git2::Error) -> Fault {
         let help = "it belongs to another user; if you trust it, run `git config --global --add safe.directory <path>`";
         return Fault::failed(format!("{what}: {help}"));
     }
-    if error.class() == git2::ErrorClass::Os && (text.contains("No space left") || text.contains("quota exceeded")) {
+    if text.contains("No space left") || text.contains("quota exceeded") {
         return Fault::new(FaultKind::DiskFull, format!("{what}: {text}; free some space and run again"));
     }
     Fault::failed(format!("{what}: {text}"))
@@ -195,6 +196,19 @@ fn system_path(bytes: &[u8]) -> &Path {
 #[cfg(not(unix))]
 fn system_path(bytes: &[u8]) -> &Path {
     Path::new(std::str::from_utf8(bytes).unwrap_or(""))
+}
+
+/// What stands at a path of the work tree; nothing behind a link that took the place of a folder.
+fn standing(top: &Path, path: &[u8]) -> Option<Metadata> {
+    let relative = system_path(path);
+    let folders = relative.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+    for folder in folders {
+        if !top.join(folder).symlink_metadata().ok()?.is_dir() {
+            return None;
+        }
+    }
+    // The link itself, so that one that points nowhere counts as there.
+    top.join(relative).symlink_metadata().ok()
 }
 
 fn shown_path(bytes: &[u8]) -> String {

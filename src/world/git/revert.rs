@@ -5,7 +5,7 @@
 //! they should be and goes on.
 
 use super::commit::{paths_of, prettified};
-use super::{Repo, git_fault, shown_path, system_path};
+use super::{Repo, git_fault, shown_path, standing, system_path};
 use crate::world::Fault;
 use git2::build::CheckoutBuilder;
 use git2::{Commit, Index, Oid, Tree};
@@ -104,14 +104,16 @@ impl Repo {
             .flatten()
             .and_then(|head| head.tree().ok())
             .is_some_and(|tree| tree.get_path(system_path(path)).is_ok());
-        !tracked && self.top().join(system_path(path)).symlink_metadata().is_ok()
+        !tracked && standing(&self.top(), path).is_some()
     }
 
     fn is_already(&self, path: &[u8], after: &Tree<'_>) -> bool {
-        let full = self.top().join(system_path(path));
+        let found = standing(&self.top(), path);
         match after.get_path(system_path(path)) {
-            Err(_) => full.symlink_metadata().is_err(),
-            Ok(entry) => full.is_file() && self.hash_of(&full) == Some(entry.id()),
+            Err(_) => found.is_none(),
+            Ok(entry) => {
+                found.is_some_and(|found| found.is_file()) && self.hash_of(&self.top().join(system_path(path))) == Some(entry.id())
+            }
         }
     }
 
