@@ -290,6 +290,26 @@ async fn the_second_signal_interrupts_and_the_run_can_be_resumed() {
 }
 
 #[tokio::test]
+async fn the_first_signal_is_a_stop_that_a_resume_remembers() {
+    let folder = tempfile::tempdir().unwrap();
+    let executor = FakeExecutor { hang: Some("r1.a1/2"), ..FakeExecutor::default() };
+    let (events, mut watching) = unbounded_channel();
+    let driver = Driver::new(FakeCore::new(SMALL), create(folder.path()), Arc::new(executor), options(FakeClock::default()), events);
+    let handle = driver.handle();
+    handle.fact("weather", Value::from("fair"));
+    handle.signal();
+    let running = tokio::spawn(driver.run());
+    while !matches!(watching.recv().await.unwrap(), Event::EffectStarted { id, .. } if id.0.ends_with("r1.a1/2")) {}
+    handle.signal();
+    assert_eq!(running.await.unwrap().unwrap(), RunEnd::Interrupted);
+    let end = resume(folder.path(), FakeCore::new(SMALL), FakeExecutor::default()).await.unwrap();
+    assert!(
+        matches!(&end, RunEnd::Ended { result, reason: Some(reason) } if result == "STOPPED" && reason.starts_with("1 facts")),
+        "{end:?}"
+    );
+}
+
+#[tokio::test]
 async fn a_full_disk_is_a_fact_before_the_outcome_that_tells_it() {
     struct Full;
     impl rsf::executor::Executor for Full {

@@ -97,10 +97,14 @@ impl Running {
         }
     }
 
-    /// The next task that has ended already.
-    pub fn try_next(&mut self) -> Option<Option<Ended>> {
-        let joined = self.tasks.try_join_next_with_id()?;
-        Some(self.ended(joined))
+    /// At most `most` tasks that have ended already.
+    pub fn ended_already(&mut self, most: usize) -> Vec<Ended> {
+        let mut all = Vec::new();
+        while all.len() < most {
+            let Some(joined) = self.tasks.try_join_next_with_id() else { break };
+            all.extend(self.ended(joined));
+        }
+        all
     }
 
     fn ended(&mut self, joined: Result<(Id, Option<Outcome>), JoinError>) -> Option<Ended> {
