@@ -19,7 +19,9 @@ fn create(folder: &Path) -> Journal {
 }
 
 fn records(folder: &Path) -> Vec<Record> {
-    Journal::open(folder, Durability::None).unwrap().records
+    let records = Journal::open(folder, Durability::None).unwrap().records;
+    assert!(records.windows(2).all(|pair| pair[0].at <= pair[1].at), "time went back");
+    records
 }
 
 fn canonical_of(folder: &Path) -> Vec<Value> {
@@ -38,7 +40,7 @@ async fn run(folder: &Path, shape: Shape, executor: FakeExecutor) -> Result<RunE
 async fn resume(folder: &Path, core: FakeCore, executor: FakeExecutor) -> Result<RunEnd, DriverError> {
     let opened = Journal::open(folder, Durability::None)?;
     let (events, _watching) = unbounded_channel();
-    Driver::new(core, opened.journal, Arc::new(executor), options(FakeClock::starting_at(1_000_000)), events).resume(&opened.records).await
+    Driver::new(core, opened.journal, Arc::new(executor), options(FakeClock::default()), events).resume(&opened.records).await
 }
 
 #[tokio::test]
@@ -111,7 +113,7 @@ async fn attempt(folder: &Path, left: Arc<AtomicUsize>, death: Death, executor: 
     }
     let disk = mortal(FileDisk::open(folder, Durability::None).unwrap());
     let opened = Journal::open_on(folder, disk)?;
-    let driver = Driver::new(core, opened.journal, Arc::new(executor), options(FakeClock::starting_at(1_000_000)), events);
+    let driver = Driver::new(core, opened.journal, Arc::new(executor), options(FakeClock::default()), events);
     driver.resume(&opened.records).await
 }
 

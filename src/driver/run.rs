@@ -7,10 +7,9 @@ use super::telling;
 use super::timers::Timers;
 use super::{Core, DriverError, Event, Handle, Options, RunEnd};
 use crate::base::Timestamp;
-use crate::executor::Executor;
+use crate::executor::{Executor, is_disk_full};
 use crate::journal::{Entry, Journal, Record};
-use crate::machine::{Command, EffectId, Input, Outcome, Request, TimerId};
-use crate::model::tool::ToolErrorKind;
+use crate::machine::{Command, EffectId, Input, Request, TimerId};
 use crate::world::Cancel;
 use serde_json::Value;
 use std::sync::Arc;
@@ -169,6 +168,7 @@ impl<C: Core> Driver<C> {
             Err(error) => Err(error),
         };
         self.running.end_all(self.options.grace).await;
+        self.tell_complaints();
         let end = served?;
         self.journal.close()?;
         let at = self.clock.now();
@@ -216,11 +216,15 @@ impl<C: Core> Driver<C> {
         arrivals.extend(self.running.ended_already(BATCH).into_iter().map(Arrival::Effect));
         arrivals.extend(self.timers.ringing(Instant::now()).into_iter().map(Arrival::Timer));
         self.look_for_stop(&mut arrivals);
+        self.tell_complaints();
+        arrivals
+    }
+
+    fn tell_complaints(&mut self) {
         let at = self.clock.now();
         for text in self.running.complaints() {
             self.tell(Event::Message { text, at });
         }
-        arrivals
     }
 
     fn look_for_stop(&self, arrivals: &mut Vec<Arrival>) {
@@ -341,8 +345,4 @@ impl<C: Core> Driver<C> {
 /// An effect that is of no use any more before it was started is not started.
 fn forget_start(actions: &mut Vec<Action>, id: &EffectId) {
     actions.retain(|action| !matches!(action, Action::Start { id: other, .. } if other == id));
-}
-
-fn is_disk_full(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::ToolFailed(error) | Outcome::StoreFailed(error) if error.kind == ToolErrorKind::DiskFull)
 }
