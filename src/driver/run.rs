@@ -7,10 +7,9 @@ use super::telling;
 use super::timers::Timers;
 use super::{Core, DriverError, Event, Handle, Options, RunEnd};
 use crate::base::Timestamp;
-use crate::executor::Executor;
+use crate::executor::{Executor, is_disk_full};
 use crate::journal::{Entry, Journal, Record};
-use crate::machine::{Command, EffectId, Input, Outcome, Request, TimerId};
-use crate::model::tool::ToolErrorKind;
+use crate::machine::{Command, EffectId, Input, Request, TimerId};
 use crate::world::Cancel;
 use serde_json::Value;
 use std::sync::Arc;
@@ -48,8 +47,7 @@ enum Arrival {
     Resume,
     Effect(Ended),
     Timer(TimerId),
-    Stop,
-    Fact { name: String, value: Value },
+    Nudge(Nudge),
 }
 
 /// Something to let out once it is durable.
@@ -170,6 +168,7 @@ impl<C: Core> Driver<C> {
             Err(error) => Err(error),
         };
         self.running.end_all(self.options.grace).await;
+        self.tell_complaints();
         let end = served?;
         self.journal.close()?;
         let at = self.clock.now();
@@ -193,40 +192,44 @@ impl<C: Core> Driver<C> {
             if self.running.is_empty() && self.timers.is_empty() {
                 return Err(DriverError::Stuck("no effect is under way and no timer is set".to_owned()));
             }
-            let Some(arrivals) = self.arrivals(&mut tick).await else { return Ok(RunEnd::Interrupted) };
+            let arrivals = self.arrivals(&mut tick).await;
+            if arrivals.iter().any(|arrival| matches!(arrival, Arrival::Nudge(Nudge::Interrupt))) {
+                return Ok(RunEnd::Interrupted);
+            }
             self.turn(arrivals, Vec::new())?;
         }
     }
 
-    /// Waits until something arrives and gathers what has arrived with it; `None` is an interrupt.
-    async fn arrivals(&mut self, tick: &mut Interval) -> Option<Vec<Arrival>> {
+    /// Waits until something arrives and gathers what has arrived with it.
+    async fn arrivals(&mut self, tick: &mut Interval) -> Vec<Arrival> {
         let mut arrivals = Vec::new();
         let due = self.timers.next();
         tokio::select! {
             ended = self.running.next() => arrivals.extend(ended.map(Arrival::Effect)),
             () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
-            nudge = self.nudges.recv() => arrivals.extend(arrived(nudge)?),
+            nudge = self.nudges.recv() => arrivals.extend(nudge.map(Arrival::Nudge)),
             _ = tick.tick() => {}
         }
         while let Ok(nudge) = self.nudges.try_recv() {
-            arrivals.extend(arrived(Some(nudge))?);
+            arrivals.push(Arrival::Nudge(nudge));
         }
-        while arrivals.len() < BATCH {
-            let Some(ended) = self.running.try_next() else { break };
-            arrivals.extend(ended.map(Arrival::Effect));
-        }
+        arrivals.extend(self.running.ended_already(BATCH).into_iter().map(Arrival::Effect));
         arrivals.extend(self.timers.ringing(Instant::now()).into_iter().map(Arrival::Timer));
         self.look_for_stop(&mut arrivals);
+        self.tell_complaints();
+        arrivals
+    }
+
+    fn tell_complaints(&mut self) {
         let at = self.clock.now();
         for text in self.running.complaints() {
             self.tell(Event::Message { text, at });
         }
-        Some(arrivals)
     }
 
     fn look_for_stop(&self, arrivals: &mut Vec<Arrival>) {
         if !self.stopping && (self.options.stop_requested)() {
-            arrivals.push(Arrival::Stop);
+            arrivals.push(Arrival::Nudge(Nudge::Stop));
         }
     }
 
@@ -265,13 +268,14 @@ impl<C: Core> Driver<C> {
             }
             Arrival::Timer(id) if !self.timers.take(&id) => return Ok(()),
             Arrival::Timer(id) => Input::Timer { id, at },
-            Arrival::Stop if std::mem::replace(&mut self.stopping, true) => return Ok(()),
-            Arrival::Stop => {
+            Arrival::Nudge(Nudge::Interrupt) => return Ok(()),
+            Arrival::Nudge(Nudge::Stop) if std::mem::replace(&mut self.stopping, true) => return Ok(()),
+            Arrival::Nudge(Nudge::Stop) => {
                 let text = "a stop was asked for; the present round is finished first".to_owned();
                 actions.push(Action::Tell(Event::Message { text, at }));
                 Input::Stop { at }
             }
-            Arrival::Fact { name, value } => Input::Fact { name, value, at },
+            Arrival::Nudge(Nudge::Fact { name, value }) => Input::Fact { name, value, at },
         };
         self.apply(input, at, actions)
     }
@@ -339,21 +343,7 @@ impl<C: Core> Driver<C> {
     }
 }
 
-/// `None` is an interrupt. The driver holds a sender itself, so the channel never ends.
-fn arrived(nudge: Option<Nudge>) -> Option<Option<Arrival>> {
-    match nudge {
-        Some(Nudge::Interrupt) => None,
-        Some(Nudge::Stop) => Some(Some(Arrival::Stop)),
-        Some(Nudge::Fact { name, value }) => Some(Some(Arrival::Fact { name, value })),
-        None => Some(None),
-    }
-}
-
 /// An effect that is of no use any more before it was started is not started.
 fn forget_start(actions: &mut Vec<Action>, id: &EffectId) {
     actions.retain(|action| !matches!(action, Action::Start { id: other, .. } if other == id));
-}
-
-fn is_disk_full(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::ToolFailed(error) | Outcome::StoreFailed(error) if error.kind == ToolErrorKind::DiskFull)
 }

@@ -97,10 +97,14 @@ impl Running {
         }
     }
 
-    /// The next task that has ended already.
-    pub fn try_next(&mut self) -> Option<Option<Ended>> {
-        let joined = self.tasks.try_join_next_with_id()?;
-        Some(self.ended(joined))
+    /// At most `most` tasks that have ended already.
+    pub fn ended_already(&mut self, most: usize) -> Vec<Ended> {
+        let mut all = Vec::new();
+        while all.len() < most {
+            let Some(joined) = self.tasks.try_join_next_with_id() else { break };
+            all.extend(self.ended(joined));
+        }
+        all
     }
 
     fn ended(&mut self, joined: Result<(Id, Option<Outcome>), JoinError>) -> Option<Ended> {
@@ -128,7 +132,11 @@ impl Running {
         for slot in std::mem::take(&mut self.slots).into_values() {
             slot.cancel.cancel();
         }
-        let drained = async { while self.tasks.join_next().await.is_some() {} };
+        let drained = async {
+            while let Some(joined) = self.tasks.join_next_with_id().await {
+                self.ended(joined);
+            }
+        };
         if tokio::time::timeout(grace, drained).await.is_err() {
             self.tasks.abort_all();
         }
@@ -140,4 +148,47 @@ fn reason(error: JoinError) -> String {
     let Ok(panic) = error.try_into_panic() else { return "its task was taken away".to_owned() };
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned()).or_else(|| panic.downcast_ref::<String>().cloned());
     text.unwrap_or_else(|| "it panicked".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executor::BoxFuture;
+    use crate::machine::LogRequest;
+
+    struct AtOnce;
+
+    impl Executor for AtOnce {
+        fn perform(&self, _task: Task) -> BoxFuture<Outcome> {
+            Box::pin(async { Outcome::Logged })
+        }
+        fn release(&self, _owner: &str) {}
+    }
+
+    #[tokio::test]
+    async fn an_outcome_belongs_to_the_start_it_came_from() {
+        let executor: Arc<dyn Executor> = Arc::new(AtOnce);
+        let request = || Box::new(Request::Log(LogRequest { path: String::new(), record: serde_json::Map::new(), text: String::new() }));
+        let (id, now) = (EffectId("a@1.r1.a1/0".into()), Instant::now());
+        let mut running = Running::default();
+        assert!(running.reserve(&id, now).is_none());
+        running.start(&executor, id.clone(), request(), false, now);
+        let first = running.next().await.unwrap();
+        assert!(running.reserve(&id, now).is_some(), "the effect that is replaced can be cancelled");
+        assert!(running.accept(&first, now).is_none(), "its outcome is not that of the new one");
+        assert!(running.is_awaited(&id));
+        running.start(&executor, id.clone(), request(), false, now);
+        let second = running.next().await.unwrap();
+        assert!(running.accept(&second, now).is_some() && running.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_chore_that_fails_is_told_and_an_effect_that_does_not_end_is_abandoned() {
+        let mut running = Running::default();
+        running.chore(|| panic!("no broom"));
+        assert!(running.next().await.is_none());
+        assert!(running.complaints().concat().contains("no broom"));
+        running.tasks.spawn(std::future::pending());
+        running.end_all(Duration::from_millis(1)).await;
+    }
 }

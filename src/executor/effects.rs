@@ -94,3 +94,64 @@ fn blocking(kind: EffectKind, work: impl FnOnce() -> Outcome + Send + 'static) -
         done.unwrap_or_else(|error| kind.crashed(&format!("the engine failed while writing: {error}")))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::FailureKind;
+    use crate::machine::EffectId;
+    use crate::model::Grants;
+    use crate::model::tool::ToolErrorKind;
+    use serde_json::json;
+
+    struct Rooms;
+
+    impl ToolRunner for Rooms {
+        fn call(&self, request: ToolRequest, _cancel: Cancel) -> BoxFuture<Result<Value, ToolError>> {
+            Box::pin(async move { Ok(request.args) })
+        }
+        fn release(&self, _owner: &str) {}
+    }
+
+    impl ModelRunner for Rooms {
+        fn exchange(&self, _request: ModelRequest, _cancel: Cancel) -> BoxFuture<Result<ModelReply, Failure>> {
+            Box::pin(async { Err(Failure::new(FailureKind::Refusal, "no")) })
+        }
+    }
+
+    impl Stores for Rooms {
+        fn store(&self, _request: &StoreRequest) -> Result<Vec<String>, ToolError> {
+            panic!("no paper")
+        }
+        fn log(&self, _request: &LogRequest) -> Result<(), ToolError> {
+            Err(ToolError { kind: ToolErrorKind::DiskFull, message: "full".into() })
+        }
+    }
+
+    async fn perform(request: Request, rerun: bool) -> Outcome {
+        let rooms = Arc::new(Rooms);
+        let effects = Effects { tools: rooms.clone(), models: rooms.clone(), files: rooms };
+        let task = Task { id: EffectId("a@1.r1.a1/0".into()), request: Box::new(request), rerun, cancel: Cancel::new() };
+        effects.perform(task).await
+    }
+
+    fn tool(args: Value) -> Request {
+        let (tool, role, owner, key) = (String::from("t"), String::new(), String::new(), String::new());
+        Request::Tool(ToolRequest { tool, args, grants: Grants::default(), role, owner, key, timeout_ms: 1 })
+    }
+
+    #[tokio::test]
+    async fn only_a_result_that_has_a_place_for_it_says_that_it_was_made_again() {
+        assert_eq!(perform(tool(json!({"rerun": false})), true).await, Outcome::Tool(json!({"rerun": true})));
+        assert_eq!(perform(tool(json!({"rerun": false})), false).await, Outcome::Tool(json!({"rerun": false})));
+        assert_eq!(perform(tool(json!({"text": "x"})), true).await, Outcome::Tool(json!({"text": "x"})));
+    }
+
+    #[tokio::test]
+    async fn a_panic_and_a_refusal_are_failures() {
+        let store = Request::Store(StoreRequest { name: "T".into(), paths: vec![], text: String::new() });
+        assert!(matches!(perform(store, false).await, Outcome::StoreFailed(error) if error.kind == ToolErrorKind::Failed));
+        let log = Request::Log(LogRequest { path: "l".into(), record: serde_json::Map::new(), text: String::new() });
+        assert!(matches!(perform(log, false).await, Outcome::StoreFailed(error) if error.kind == ToolErrorKind::DiskFull));
+    }
+}

@@ -87,3 +87,9 @@ impl EffectKind {
         }
     }
 }
+
+/// True for an outcome that tells of a full disk.
+#[must_use]
+pub fn is_disk_full(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::ToolFailed(error) | Outcome::StoreFailed(error) if error.kind == ToolErrorKind::DiskFull)
+}

@@ -5,6 +5,7 @@
 
 use crate::base::{Timestamp, digest_bytes};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use std::fmt::Write as _;
 
@@ -54,6 +55,9 @@ pub struct Line {
     pub kind: String,
     /// The record.
     pub body: Value,
+    /// Checked already, over the bytes.
+    #[serde(rename = "hash")]
+    _hash: IgnoredAny,
 }
 
 /// Appends the next line to `out` and moves the chain on.
@@ -82,9 +86,7 @@ pub fn parse(bytes: &[u8], chain: &mut Chain) -> Result<Line, String> {
     if digest_bytes(content) != hash {
         return Err("a line that does not match its hash".to_owned());
     }
-    let mut whole = content.to_vec();
-    whole.push(b'}');
-    let line: Line = serde_json::from_slice(&whole).map_err(|error| format!("a line that is no record: {error}"))?;
+    let line: Line = serde_json::from_slice(bytes).map_err(|error| format!("a line that is no record: {error}"))?;
     if line.seq != chain.next {
         return Err(format!("record {} stands where record {} should be", line.seq, chain.next));
     }

@@ -120,12 +120,14 @@ pub fn read_record(line: Line, blobs: &Blobs, path: &Path, first: Option<&Record
     if kind == "header" {
         check_format(&body, path)?;
     }
-    let program = first.map_or(String::new(), |record| match &record.entry {
-        Entry::Header(header) => header.program.clone(),
-        _ => String::new(),
-    });
     let entry = Entry::read(&kind, body).map_err(|what| fault(format!("record {seq} does not read: {what}")))?;
-    let entry = entry.ok_or_else(|| JournalError::Unknown { path: path.to_owned(), what: format!("records of kind `{kind}`"), program })?;
+    let entry = entry.ok_or_else(|| {
+        let program = first.map_or("unknown".to_owned(), |record| match &record.entry {
+            Entry::Header(header) => header.program.clone(),
+            _ => "unknown".to_owned(),
+        });
+        JournalError::Unknown { path: path.to_owned(), what: format!("records of kind `{kind}`"), program }
+    })?;
     if matches!(entry, Entry::Header(_)) != (seq == 0) {
         return Err(fault(format!("record {seq} is a {}, which cannot stand there", entry.kind())));
     }

@@ -17,7 +17,9 @@ fn create(folder: &Path) -> Journal {
 }
 
 fn records(folder: &Path) -> Vec<Record> {
-    Journal::open(folder, Durability::None).unwrap().records
+    let records = Journal::open(folder, Durability::None).unwrap().records;
+    assert!(records.windows(2).all(|pair| pair[0].at <= pair[1].at), "time went back");
+    records
 }
 
 fn canonical_of(folder: &Path) -> Vec<Value> {
@@ -36,7 +38,7 @@ async fn run(folder: &Path, shape: Shape, executor: FakeExecutor) -> Result<RunE
 async fn resume(folder: &Path, core: FakeCore, executor: FakeExecutor) -> Result<RunEnd, DriverError> {
     let opened = Journal::open(folder, Durability::None)?;
     let (events, _watching) = unbounded_channel();
-    Driver::new(core, opened.journal, Arc::new(executor), options(FakeClock::starting_at(1_000_000)), events).resume(&opened.records).await
+    Driver::new(core, opened.journal, Arc::new(executor), options(FakeClock::default()), events).resume(&opened.records).await
 }
 
 #[tokio::test]
@@ -109,7 +111,7 @@ async fn attempt(folder: &Path, left: Arc<AtomicUsize>, death: Death, executor: 
     }
     let disk = mortal(FileDisk::open(folder, Durability::None).unwrap());
     let opened = Journal::open_on(folder, disk)?;
-    let driver = Driver::new(core, opened.journal, Arc::new(executor), options(FakeClock::starting_at(1_000_000)), events);
+    let driver = Driver::new(core, opened.journal, Arc::new(executor), options(FakeClock::default()), events);
     driver.resume(&opened.records).await
 }
 
@@ -285,6 +287,26 @@ async fn the_second_signal_interrupts_and_the_run_can_be_resumed() {
     assert_eq!(resume(folder.path(), FakeCore::new(SMALL), FakeExecutor::default()).await.unwrap(), end);
     assert_eq!(canonical_of(folder.path()), canonical_of(undisturbed.path()));
     handle.signal();
+}
+
+#[tokio::test]
+async fn the_first_signal_is_a_stop_that_a_resume_remembers() {
+    let folder = tempfile::tempdir().unwrap();
+    let executor = FakeExecutor { hang: Some("r1.a1/2"), ..FakeExecutor::default() };
+    let (events, mut watching) = unbounded_channel();
+    let driver = Driver::new(FakeCore::new(SMALL), create(folder.path()), Arc::new(executor), options(FakeClock::default()), events);
+    let handle = driver.handle();
+    handle.fact("weather", Value::from("fair"));
+    handle.signal();
+    let running = tokio::spawn(driver.run());
+    while !matches!(watching.recv().await.unwrap(), Event::EffectStarted { id, .. } if id.0.ends_with("r1.a1/2")) {}
+    handle.signal();
+    assert_eq!(running.await.unwrap().unwrap(), RunEnd::Interrupted);
+    let end = resume(folder.path(), FakeCore::new(SMALL), FakeExecutor::default()).await.unwrap();
+    assert!(
+        matches!(&end, RunEnd::Ended { result, reason: Some(reason) } if result == "STOPPED" && reason.starts_with("1 facts")),
+        "{end:?}"
+    );
 }
 
 #[tokio::test]

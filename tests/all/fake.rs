@@ -297,15 +297,9 @@ fn answer(task: &Task) -> Outcome {
     }
 }
 
-/// A clock that moves on by itself.
+/// A clock that moves on by itself, and begins again in every process, as one that was set back.
 #[derive(Default)]
 pub struct FakeClock(AtomicI64);
-
-impl FakeClock {
-    pub fn starting_at(at: i64) -> Self {
-        Self(AtomicI64::new(at))
-    }
-}
 
 impl Clock for FakeClock {
     fn now(&self) -> Timestamp {

@@ -158,6 +158,39 @@ fn a_missing_a_doubled_and_a_moved_line_are_seen() {
 }
 
 #[test]
+fn a_line_of_another_run_is_seen() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = small(home.path());
+    let other = home.path().join("other");
+    let mut journal = Journal::create(&other, header("run-2"), T0, Durability::None).unwrap();
+    journal.append_input(T0, &Input::Stop { at: T0 }).unwrap();
+    journal.close().unwrap();
+    let foreign = std::fs::read_to_string(other.join("journal.jsonl")).unwrap();
+    let text = std::fs::read_to_string(folder.join("journal.jsonl")).unwrap();
+    let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+    lines[1] = foreign.split_inclusive('\n').nth(1).unwrap();
+    std::fs::write(folder.join("journal.jsonl"), lines.concat()).unwrap();
+    let error = open(&folder).unwrap_err();
+    assert!(error.to_string().contains("record 1 does not follow the one before it"), "{error}");
+}
+
+#[test]
+fn a_long_torn_tail_leaves_nothing_behind_a_short_line() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = small(home.path());
+    let file = folder.join("journal.jsonl");
+    let torn = [std::fs::read(&file).unwrap(), vec![b'x'; 5000]].concat();
+    std::fs::write(&file, torn).unwrap();
+    let mut opened = Journal::open(&folder, Durability::None).unwrap();
+    assert_eq!(opened.notes.len(), 1);
+    opened.journal.append_input(T0, &Input::Resume { at: T0 }).unwrap();
+    opened.journal.commit().unwrap();
+    drop(opened); // the process dies here
+    let (records, notes) = open(&folder).unwrap();
+    assert_eq!((records.len(), notes), (13, vec![]));
+}
+
+#[test]
 fn faults_have_their_names() {
     let home = tempfile::tempdir().unwrap();
     assert!(matches!(open(home.path()), Err(JournalError::Missing { .. })));
