@@ -107,7 +107,8 @@ impl<'a> Net<'a> {
         };
         for step in &workflow.steps {
             let index = step.at.rsplit('/').next().and_then(|index| index.parse::<usize>().ok());
-            let members = index.and_then(|index| items("steps").get(index)).and_then(|node| node.get("cells")).filter(|cells| cells.is_object());
+            let members =
+                index.and_then(|index| items("steps").get(index)).and_then(|node| node.get("cells")).filter(|cells| cells.is_object());
             let members = members.map(Node::members);
             net.whole_cells &= members.is_some_and(|members| members.len() == step.cells.len());
             let mut by_key: BTreeMap<&str, &Member> = BTreeMap::new();

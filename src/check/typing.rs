@@ -55,7 +55,9 @@ fn fault(context: &Context<'_>, info: &CellInfo<'_>, term: &Term, side: Side) ->
             let message = format!("`{}` travels, but {list} lists it {}", shown(&term.to_string()), times(count));
             Some(("RSF405", message, format!("list it {} in {list}, or lower the count", times(usize::from(term.count)))))
         }
-        None if term.alternatives.iter().all(|alternative| slots.has(alternative)) || (term.alternatives.len() > 1 && term.alternatives.iter().any(|alternative| slots.has(alternative))) => {
+        None if term.alternatives.iter().all(|alternative| slots.has(alternative))
+            || (term.alternatives.len() > 1 && term.alternatives.iter().any(|alternative| slots.has(alternative))) =>
+        {
             let message = format!("no entry of {list} has all alternatives of `{}`", shown(&term.to_string()));
             Some(("RSF406", message, format!("make one entry of {list} `{}`", shown(&term.key()))))
         }
