@@ -216,3 +216,29 @@ fn the_schema_accepts_what_validation_accepts() {
     let value = serde_json::from_str(&fs::read_to_string(cases("json").join("flow-as-array.json")).expect("the file")).expect("JSON");
     assert!(!schema.accepts(&value));
 }
+
+/// Every code that is reported has a manual, and no code has two.
+#[test]
+fn every_code_has_exactly_one_manual() {
+    let known = rsf::check::codes();
+    let mut names: Vec<&String> = known.iter().map(|(code, _)| code).collect();
+    names.dedup();
+    assert_eq!(names.len(), known.len(), "a code is described twice: {known:?}");
+    for folder in ["src/syntax", "src/model/decode", "src/check"] {
+        for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).expect("the folder") {
+            let path = entry.expect("an entry").path();
+            let Ok(text) = fs::read_to_string(&path) else { continue };
+            for (at, _) in text.match_indices("\"RSF") {
+                let code = &text[at + 1..at + 7];
+                if code.as_bytes()[3..].iter().all(u8::is_ascii_digit) {
+                    assert!(rsf::check::explain(code).is_some(), "{code} of {} has no manual", path.display());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn rules_between_items_get_their_findings() {
+    hold("rules");
+}

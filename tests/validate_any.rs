@@ -11,7 +11,7 @@ const SEED: &str = include_str!("cases/validate/execution/workflows/ok.json");
 fn survives(bytes: Vec<u8>) {
     let loaded = examine(Bundle::from_stdin(bytes));
     let _ = diagnostics::text(&loaded.problems, &loaded.sources, true);
-    let _ = diagnostics::json(&loaded.problems, &loaded.sources, Some(&loaded.tree));
+    let _ = diagnostics::json(&loaded.problems, &loaded.sources, &|label| loaded.pointer(label));
     for problem in &loaded.problems {
         assert!(rsf::check::explain(problem.code).is_some(), "{} has no manual", problem.code);
         assert!(!problem.labels.is_empty(), "{} has no place", problem.code);

@@ -128,7 +128,7 @@ fn unreadable(context: &mut Context<'_>, code: &'static str, path: &str, pointer
         "named here",
     );
     problem.labels.extend(first.labels.iter().cloned());
-    problem.help = first.help.clone();
+    problem.help.clone_from(&first.help);
     context.problems.push(problem);
     true
 }

@@ -14,7 +14,7 @@
 use super::{Context, shown};
 use crate::base::{Problem, Severity, Span, fold_hint};
 use crate::syntax::Node;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use unicode_normalization::UnicodeNormalization;
 
 /// Names of devices on Windows, which no file may have, whatever its ending.
@@ -35,7 +35,7 @@ pub(super) fn check(context: &mut Context<'_>) {
         }
         twins(context, what, names, false);
     }
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for (name, span) in type_names(context) {
         if !name.is_empty() && seen.insert(name) {
             one(context, "type", name, span);
@@ -71,7 +71,7 @@ fn one(context: &mut Context<'_>, what: &str, name: &str, span: Span) {
 
 fn twins(context: &mut Context<'_>, what: &str, names: &[(&str, Span)], only_normal: bool) {
     let mut first: BTreeMap<String, (&str, Span)> = BTreeMap::new();
-    let mut reported: BTreeMap<String, ()> = BTreeMap::new();
+    let mut reported: BTreeSet<&str> = BTreeSet::new();
     for (name, span) in names {
         let normal: String = name.nfc().collect();
         let folded = if only_normal { normal.clone() } else { normal.to_lowercase() };
@@ -79,7 +79,7 @@ fn twins(context: &mut Context<'_>, what: &str, names: &[(&str, Span)], only_nor
             first.insert(folded, (name, *span));
             continue;
         };
-        if other == *name || reported.insert((*name).to_owned(), ()).is_some() {
+        if other == *name || !reported.insert(name) {
             continue;
         }
         let how = if other.nfc().eq(name.nfc()) { "Unicode normalisation" } else { "the case of letters" };

@@ -78,7 +78,7 @@ impl<'a> Slots<'a> {
 
     /// Names of all types listed.
     pub(super) fn names(&self) -> impl Iterator<Item = String> + '_ {
-        self.by_type.keys().map(|name| name.to_string())
+        self.by_type.keys().map(ToString::to_string)
     }
 }
 

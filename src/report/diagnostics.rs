@@ -1,7 +1,6 @@
 //! Findings as text for people (with the place in the source) and as JSON for tools. Never prints; never shows a character a terminal would act on.
 
 use crate::base::{FileId, Label, Problem, Severity, SourceFile, Sources, limits};
-use crate::syntax::Tree;
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents,
 };
@@ -84,21 +83,21 @@ fn printed(problems: &[Problem]) -> Vec<&Problem> {
     chosen.into_iter().filter_map(|index| problems.get(index)).collect()
 }
 
-/// The findings as JSON values; `tree` gives the pointers of places in its file.
+/// The findings as JSON values; `pointer` gives the JSON pointer of a place, where it has one.
 #[must_use]
-pub fn json(problems: &[Problem], sources: &Sources, tree: Option<&Tree>) -> Vec<Value> {
-    problems.iter().map(|problem| one_json(problem, sources, tree)).collect()
+pub fn json(problems: &[Problem], sources: &Sources, pointer: &dyn Fn(&Label) -> Option<String>) -> Vec<Value> {
+    problems.iter().map(|problem| one_json(problem, sources, pointer)).collect()
 }
 
-fn one_json(problem: &Problem, sources: &Sources, tree: Option<&Tree>) -> Value {
+fn one_json(problem: &Problem, sources: &Sources, pointer: &dyn Fn(&Label) -> Option<String>) -> Value {
     let mut value = json!({ "code": problem.code, "severity": severity_name(problem.severity), "message": problem.message });
     let related: Vec<Value> = problem.labels.iter().skip(1).map(|label| place_json(label, sources)).collect();
     if let (Some(object), Some(label)) = (value.as_object_mut(), problem.labels.first()) {
         if let Value::Object(place) = place_json(label, sources) {
             object.extend(place.into_iter().filter(|(key, _)| key != "message"));
         }
-        if let Some(tree) = tree.filter(|tree| tree.file == label.file && tree.root.is_some()) {
-            object.insert("pointer".to_owned(), Value::String(tree.pointer_at(label.span.start)));
+        if let Some(pointer) = pointer(label) {
+            object.insert("pointer".to_owned(), Value::String(pointer));
         }
         object.insert("help".to_owned(), problem.help.clone().map_or(Value::Null, Value::String));
         object.insert("related".to_owned(), Value::Array(related));

@@ -97,7 +97,7 @@ impl<'a> Scanner<'a> {
         if self.problems.len() >= MAX_FAULTS {
             return self.halt(
                 "RSF115",
-                format!("more than {MAX_FAULTS} syntax faults; what follows was not read"),
+                &format!("more than {MAX_FAULTS} syntax faults; what follows was not read"),
                 "mend those above first",
             );
         }
@@ -183,7 +183,7 @@ impl<'a> Scanner<'a> {
     fn open(&mut self, frame: Frame, expect: Expect) -> Result<(), Halt> {
         if self.stack.len() >= limits::DOCUMENT_DEPTH {
             let message = format!("nested deeper than {} lists and objects", limits::DOCUMENT_DEPTH);
-            return self.halt("RSF111", message, "flatten the document");
+            return self.halt("RSF111", &message, "flatten the document");
         }
         self.stack.push(frame);
         self.expect = expect;
@@ -213,7 +213,7 @@ impl<'a> Scanner<'a> {
     fn place(&mut self, node: Node) -> Result<(), Halt> {
         self.values += 1;
         if self.values > MAX_VALUES {
-            return self.halt("RSF115", format!("the document holds more than {MAX_VALUES} values"), "split it");
+            return self.halt("RSF115", &format!("the document holds more than {MAX_VALUES} values"), "split it");
         }
         self.expect = Expect::Comma;
         match self.stack.last_mut() {
@@ -405,9 +405,9 @@ impl<'a> Scanner<'a> {
         Err(Halt)
     }
 
-    fn halt(&mut self, code: &'static str, message: String, help: &str) -> Result<(), Halt> {
+    fn halt(&mut self, code: &'static str, message: &str, help: &str) -> Result<(), Halt> {
         let span = self.char_span();
-        self.fault(code, &message, span, "here", help);
+        self.fault(code, message, span, "here", help);
         self.expect = Expect::Value;
         Err(Halt)
     }

@@ -7,6 +7,7 @@ use crate::base::{Span, closest};
 use crate::schema::{Fault, FaultKind, Schema};
 use crate::syntax::{Node, NodeValue, pointer_segments};
 use serde_json::{Map, Value, json};
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 const SOURCE: &str = include_str!("../../../schemas/rsf.schema.json");
@@ -144,12 +145,12 @@ fn path(prefix: &str, pointer: &str, root: &Node, part: &Node) -> String {
     for segment in pointer_segments(&whole) {
         node = match node.map(|node| &node.value) {
             Some(NodeValue::Array(items)) => {
-                out.push_str(&format!("[{segment}]"));
+                let _ = write!(out, "[{segment}]");
                 segment.parse::<usize>().ok().and_then(|index| items.get(index))
             }
             Some(NodeValue::Object(_)) => {
                 let separator = if out.is_empty() { "" } else { "." };
-                out.push_str(&format!("{separator}{}", segment.escape_debug()));
+                let _ = write!(out, "{separator}{}", segment.escape_debug());
                 node.and_then(|node| node.get(&segment))
             }
             _ => None,
