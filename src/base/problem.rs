@@ -67,6 +67,8 @@ impl Problem {
     /// Adds a place.
     #[must_use]
     pub fn at(mut self, file: FileId, span: Span, text: impl Into<String>) -> Self {
+        // Most findings have one place, and a large document may have a million findings.
+        self.labels.reserve_exact(1);
         self.labels.push(Label { file, span, text: text.into() });
         self
     }

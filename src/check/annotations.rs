@@ -81,7 +81,12 @@ fn two_timeouts(context: &mut Context<'_>, node: &Node, found: &[Annotation]) {
     let other = found.iter().find(|annotation| matches!(annotation.kind, AnnotationKind::Timeout(ms) if ms != least));
     if let Some(other) = other {
         let span = node.inner_span(other.at.start, other.at.end);
-        context.warning("RSF602", span, "two different time-outs in one description".to_owned(), format!("the smaller one applies, {}", seconds(least)));
+        context.warning(
+            "RSF602",
+            span,
+            "two different time-outs in one description".to_owned(),
+            format!("the smaller one applies, {}", seconds(least)),
+        );
     }
 }
 

@@ -60,6 +60,10 @@ fn inputs(context: &mut Context<'_>) {
         // An ill-typed flow into the cell has its own finding; the entry it was meant for is not reported as well.
         let Some(fed) = fed else { continue };
         let entry_cell = Some(info.cell.seq) == first;
+        if info.incoming.is_empty() && !entry_cell {
+            // Nothing starts this cell, which is the finding.
+            continue;
+        }
         for (_, slot) in info.inputs.slots.iter().enumerate().filter(|(index, _)| !fed.contains(index)) {
             let remembered = slot.term.alternatives.iter().any(|alternative| {
                 memory.get(&(info.cell.role.as_str(), alternative)).is_some_and(|seqs| seqs.range(..info.cell.seq).next().is_some())
@@ -107,9 +111,11 @@ fn outputs(context: &mut Context<'_>) {
     for info in &context.net.cells {
         let Some(taken) = marked(context, info, Direction::Out) else { continue };
         for (_, slot) in info.outputs.slots.iter().enumerate().filter(|(index, _)| !taken.contains(index)) {
-            let remembered = slot.term.alternatives.iter().any(|alternative| {
-                recalled.get(&(info.cell.role.as_str(), alternative)).is_some_and(|last| *last > info.cell.seq)
-            });
+            let remembered = slot
+                .term
+                .alternatives
+                .iter()
+                .any(|alternative| recalled.get(&(info.cell.role.as_str(), alternative)).is_some_and(|last| *last > info.cell.seq));
             if remembered || kept(context, slot.term) {
                 continue;
             }

@@ -46,8 +46,10 @@ fn is_silent(cell: &Cell) -> bool {
 
 fn is_relay(cell: &Cell) -> bool {
     let has = |term: &crate::model::Term| {
-        let listed: usize = cell.inputs.iter().filter(|entry| entry.term.key() == term.key()).map(|entry| usize::from(entry.term.count)).sum();
-        let wanted: usize = cell.outputs.iter().filter(|entry| entry.term.key() == term.key()).map(|entry| usize::from(entry.term.count)).sum();
+        let listed: usize =
+            cell.inputs.iter().filter(|entry| entry.term.key() == term.key()).map(|entry| usize::from(entry.term.count)).sum();
+        let wanted: usize =
+            cell.outputs.iter().filter(|entry| entry.term.key() == term.key()).map(|entry| usize::from(entry.term.count)).sum();
         listed >= wanted
     };
     // Bounded, because the comparison is quadratic; no relay of that width is plausible.
@@ -61,7 +63,12 @@ fn silent(context: &mut Context<'_>) {
     let silent: Vec<(Span, String)> =
         context.net.cells.iter().filter(|info| is_silent(info.cell)).map(|info| (info.span(), cell_name(info.cell))).collect();
     for (span, cell) in silent {
-        context.warning("RSF901", span, format!("{cell} does not say what it does"), "give it a `run`; without one the document cannot be run");
+        context.warning(
+            "RSF901",
+            span,
+            format!("{cell} does not say what it does"),
+            "give it a `run`; without one the document cannot be run",
+        );
     }
 }
 
@@ -126,7 +133,13 @@ fn emission(context: &Context<'_>, cell: &Cell, run: &[Op], span: Span, found: &
             let help = context.hint(key, names.iter().map(String::as_str)).unwrap_or_else(|| format!("list it in {}.out", cell_name(cell)));
             let place = context.node(&format!("{pointer}/emit")).and_then(|emit| emit.members().iter().find(|member| *member.key == **key));
             let place = place.map_or(span, |member| member.key_span);
-            found.push((Severity::Error, "RSF908", place, format!("{} emits `{}`, which its `out` does not list", cell_name(cell), shown(key)), help));
+            found.push((
+                Severity::Error,
+                "RSF908",
+                place,
+                format!("{} emits `{}`, which its `out` does not list", cell_name(cell), shown(key)),
+                help,
+            ));
         }
         made.insert(name);
     }

@@ -38,7 +38,8 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
     let role_agents = workflow.roles.iter().filter_map(|role| role.agent.as_ref());
     let cells = workflow.steps.iter().flat_map(|step| &step.cells);
-    let lists = cells.flat_map(|cell| [cell.run.as_deref().unwrap_or_default(), &cell.recover]).chain(execution.on.values().map(Vec::as_slice));
+    let lists =
+        cells.flat_map(|cell| [cell.run.as_deref().unwrap_or_default(), &cell.recover]).chain(execution.on.values().map(Vec::as_slice));
     let ops: Vec<_> = lists.flat_map(flatten).collect();
     let agents = ops.iter().filter_map(|op| if let OpKind::Agent(agent) = &op.kind { Some(&**agent) } else { None });
     for agent in role_agents.chain(agents) {
@@ -81,7 +82,8 @@ impl Files {
         let file = context.files.get(path);
         if file.is_none() {
             let hint = context.hint(path, context.files.keys().map(String::as_str));
-            let help = hint.unwrap_or_else(|| "paths are written from the folder that holds `workflows/`, `prompts/` and `schemas/`".to_owned());
+            let help =
+                hint.unwrap_or_else(|| "paths are written from the folder that holds `workflows/`, `prompts/` and `schemas/`".to_owned());
             context.error("RSF906", context.place(pointer), format!("there is no file `{}`", shown(path)), help);
         }
         file
@@ -120,9 +122,13 @@ impl Files {
 fn unreadable(context: &mut Context<'_>, code: &'static str, path: &str, pointer: &str, problems: Vec<Problem>) -> bool {
     let errors: Vec<Problem> = problems.into_iter().filter(|problem| problem.severity == Severity::Error).collect();
     let Some(first) = errors.first() else { return false };
-    let mut problem = Problem::error(code, format!("`{}` is no JSON document: {}", shown(path), first.message)).at(context.file, context.place(pointer), "named here");
+    let mut problem = Problem::error(code, format!("`{}` is no JSON document: {}", shown(path), first.message)).at(
+        context.file,
+        context.place(pointer),
+        "named here",
+    );
     problem.labels.extend(first.labels.iter().cloned());
-    problem.help = first.help.clone();
+    problem.help.clone_from(&first.help);
     context.problems.push(problem);
     true
 }
@@ -130,7 +136,12 @@ fn unreadable(context: &mut Context<'_>, code: &'static str, path: &str, pointer
 fn compile(context: &mut Context<'_>, schema: &Value, pointer: &str) {
     if let Err(error) = Schema::compile(schema) {
         let place = context.place(&format!("{pointer}{}", error.pointer));
-        context.error("RSF907", place, format!("the schema does not compile: {}", error.message), "mend the schema; it may refer only to itself");
+        context.error(
+            "RSF907",
+            place,
+            format!("the schema does not compile: {}", error.message),
+            "mend the schema; it may refer only to itself",
+        );
     }
 }
 

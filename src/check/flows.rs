@@ -32,7 +32,12 @@ fn kind(context: &mut Context<'_>, flow: &Flow, dangling: bool) {
     }
     if flow.kind == FlowKind::Async && within && flow.from != flow.to && !dangling {
         let message = format!("flow `{id}` is async within role `{}`", shown(&flow.to.role));
-        context.warning("RSF503", context.place(&format!("{}/type", flow.at)), message, "write `\"sync\"` unless a fresh context is wanted");
+        context.warning(
+            "RSF503",
+            context.place(&format!("{}/type", flow.at)),
+            message,
+            "write `\"sync\"` unless a fresh context is wanted",
+        );
     }
 }
 

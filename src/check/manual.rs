@@ -51,29 +51,3 @@ fn sections() -> impl Iterator<Item = (String, String)> {
         found
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Every code that a file of these rooms reports has a manual, and no code has two.
-    #[test]
-    fn every_code_has_exactly_one_manual() {
-        let known = codes();
-        let mut names: Vec<&String> = known.iter().map(|(code, _)| code).collect();
-        names.dedup();
-        assert_eq!(names.len(), known.len(), "a code is described twice: {known:?}");
-        for folder in ["src/syntax", "src/model/decode", "src/check"] {
-            for entry in std::fs::read_dir(folder).expect("the folder") {
-                let path = entry.expect("an entry").path();
-                let Ok(text) = std::fs::read_to_string(&path) else { continue };
-                for (at, _) in text.match_indices("\"RSF") {
-                    let code = &text[at + 1..at + 7];
-                    if code.as_bytes()[3..].iter().all(u8::is_ascii_digit) {
-                        assert!(explain(code).is_some(), "{code} of {} has no manual", path.display());
-                    }
-                }
-            }
-        }
-    }
-}

@@ -40,7 +40,7 @@ pub struct BundleFile {
 pub fn check(tree: &Tree, workflow: &Workflow, files: &BTreeMap<String, BundleFile>, tools: &[&str]) -> Vec<Problem> {
     let Some(root) = &tree.root else { return Vec::new() };
     let net = Net::new(root, workflow);
-    let mut context = Context { root, file: tree.file, workflow, net, files, tools, budget: Mutable::new(2_000_000), problems: Vec::new() };
+    let mut context = Context { root, file: tree.file, workflow, net, files, tools, budget: Mutable::new(200_000), problems: Vec::new() };
     for pass in [
         names::check as fn(&mut Context<'_>),
         references::check,
@@ -140,7 +140,8 @@ fn cell_name(cell: &Cell) -> String {
 fn shown(name: &str) -> String {
     let mut out = String::new();
     for c in name.chars().take(60) {
-        let acts = c.is_control() || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+        let acts = c.is_control()
+            || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
         if acts {
             out.extend(c.escape_unicode());
         } else {

@@ -14,26 +14,28 @@
 use super::{Context, shown};
 use crate::base::{Problem, Severity, Span, fold_hint};
 use crate::syntax::Node;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use unicode_normalization::UnicodeNormalization;
 
 /// Names of devices on Windows, which no file may have, whatever its ending.
 const DEVICES: [&str; 22] = [
-    "con", "prn", "aux", "nul", "com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8", "com9", "lpt1", "lpt2", "lpt3", "lpt4", "lpt5", "lpt6",
-    "lpt7", "lpt8", "lpt9",
+    "con", "prn", "aux", "nul", "com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8", "com9", "lpt1", "lpt2", "lpt3", "lpt4",
+    "lpt5", "lpt6", "lpt7", "lpt8", "lpt9",
 ];
 
 pub(super) fn check(context: &mut Context<'_>) {
     let workflow = context.workflow;
-    let roles: Vec<(&str, Span)> = workflow.roles.iter().map(|role| (role.id.as_str(), context.place(&format!("{}/id", role.at)))).collect();
-    let flows: Vec<(&str, Span)> = workflow.flows.iter().map(|flow| (flow.id.as_str(), context.place(&format!("{}/id", flow.at)))).collect();
+    let roles: Vec<(&str, Span)> =
+        workflow.roles.iter().map(|role| (role.id.as_str(), context.place(&format!("{}/id", role.at)))).collect();
+    let flows: Vec<(&str, Span)> =
+        workflow.flows.iter().map(|flow| (flow.id.as_str(), context.place(&format!("{}/id", flow.at)))).collect();
     for (what, names) in [("role", &roles), ("flow", &flows)] {
         for (name, span) in names {
             one(context, what, name, *span);
         }
         twins(context, what, names, false);
     }
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for (name, span) in type_names(context) {
         if !name.is_empty() && seen.insert(name) {
             one(context, "type", name, span);
@@ -49,7 +51,9 @@ pub(super) fn check_types(context: &mut Context<'_>) {
 }
 
 fn one(context: &mut Context<'_>, what: &str, name: &str, span: Span) {
-    let bad = name.chars().find(|c| c.is_control() || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'));
+    let bad = name
+        .chars()
+        .find(|c| c.is_control() || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'));
     let shown_name = shown(name);
     if name.trim().is_empty() {
         context.error("RSF801", span, format!("the {what} has an empty name"), "give it a name");
@@ -67,7 +71,7 @@ fn one(context: &mut Context<'_>, what: &str, name: &str, span: Span) {
 
 fn twins(context: &mut Context<'_>, what: &str, names: &[(&str, Span)], only_normal: bool) {
     let mut first: BTreeMap<String, (&str, Span)> = BTreeMap::new();
-    let mut reported: BTreeMap<String, ()> = BTreeMap::new();
+    let mut reported: BTreeSet<&str> = BTreeSet::new();
     for (name, span) in names {
         let normal: String = name.nfc().collect();
         let folded = if only_normal { normal.clone() } else { normal.to_lowercase() };
@@ -75,7 +79,7 @@ fn twins(context: &mut Context<'_>, what: &str, names: &[(&str, Span)], only_nor
             first.insert(folded, (name, *span));
             continue;
         };
-        if other == *name || reported.insert((*name).to_owned(), ()).is_some() {
+        if other == *name || !reported.insert(name) {
             continue;
         }
         let how = if other.nfc().eq(name.nfc()) { "Unicode normalisation" } else { "the case of letters" };

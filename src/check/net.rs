@@ -78,7 +78,7 @@ impl<'a> Slots<'a> {
 
     /// Names of all types listed.
     pub(super) fn names(&self) -> impl Iterator<Item = String> + '_ {
-        self.by_type.keys().map(|name| name.to_string())
+        self.by_type.keys().map(ToString::to_string)
     }
 }
 
@@ -107,7 +107,8 @@ impl<'a> Net<'a> {
         };
         for step in &workflow.steps {
             let index = step.at.rsplit('/').next().and_then(|index| index.parse::<usize>().ok());
-            let members = index.and_then(|index| items("steps").get(index)).and_then(|node| node.get("cells")).filter(|cells| cells.is_object());
+            let members =
+                index.and_then(|index| items("steps").get(index)).and_then(|node| node.get("cells")).filter(|cells| cells.is_object());
             let members = members.map(Node::members);
             net.whole_cells &= members.is_some_and(|members| members.len() == step.cells.len());
             let mut by_key: BTreeMap<&str, &Member> = BTreeMap::new();

@@ -54,11 +54,17 @@ fn operation(context: &mut Context<'_>, op: &Op, sets_state: bool) {
         OpKind::Store(map) => {
             for name in map.keys() {
                 let base = name.split('(').next().unwrap_or(name).trim();
-                let stored = [name.as_str(), base].iter().any(|name| execution.types.get(*name).is_some_and(|entry| !entry.store.is_empty()));
+                let stored =
+                    [name.as_str(), base].iter().any(|name| execution.types.get(*name).is_some_and(|entry| !entry.store.is_empty()));
                 if !stored {
                     let hint = context.hint(name, execution.types.keys().map(String::as_str));
                     let help = hint.unwrap_or_else(|| "give the type a `store` path in the root's `types`".to_owned());
-                    context.error("RSF914", key_place(context, &op.at, "store", name), format!("`types` gives `{}` no `store`", shown(name)), help);
+                    context.error(
+                        "RSF914",
+                        key_place(context, &op.at, "store", name),
+                        format!("`types` gives `{}` no `store`", shown(name)),
+                        help,
+                    );
                 }
             }
         }

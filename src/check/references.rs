@@ -84,7 +84,9 @@ fn undeclared_roles(context: &mut Context<'_>) -> BTreeSet<String> {
     for (role, mut places) in uses {
         places.sort_unstable();
         let hint = context.hint(role, declared.iter().copied());
-        misspelt.extend(declared.iter().take(500).filter(|name| hint.as_ref().is_some_and(|hint| hint.contains(**name))).map(|name| (*name).to_owned()));
+        misspelt.extend(
+            declared.iter().take(500).filter(|name| hint.as_ref().is_some_and(|hint| hint.contains(**name))).map(|name| (*name).to_owned()),
+        );
         let help = hint.unwrap_or_else(|| "declare it in `roles.items`".to_owned());
         grouped(context, "RSF301", format!("role `{}` is not declared", shown(role)), &places, help);
     }
@@ -110,7 +112,12 @@ fn ends(context: &mut Context<'_>) {
     for flow in &workflow.flows {
         if flow.from == flow.to {
             let message = format!("flow `{}` goes from a cell to itself", shown(&flow.id));
-            context.error("RSF307", context.place(&format!("{}/to", flow.at)), message, "to go round again, let a later cell send a loop flow back");
+            context.error(
+                "RSF307",
+                context.place(&format!("{}/to", flow.at)),
+                message,
+                "to go round again, let a later cell send a loop flow back",
+            );
         } else if flow.from.seq == flow.to.seq {
             let message = format!("flow `{}` stays within step {}", shown(&flow.id), flow.to.seq);
             let help = "cells of one step run in parallel; put the receiver into a later step";

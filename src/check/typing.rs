@@ -26,13 +26,34 @@ pub(super) fn check(context: &mut Context<'_>) {
             continue;
         }
         for term in &flow.what {
-            for (cell, side) in [(from, Side::Sender), (to, Side::Receiver)] {
-                if let Some(fault) = cell.and_then(|cell| context.net.cells.get(cell)).and_then(|info| fault(context, info, term, side)) {
-                    let span = term_span(context, flow, term);
-                    context.error(fault.0, span, format!("flow `{}`: {}", shown(&flow.id), fault.1), fault.2);
-                }
+            let at = |cell: Option<usize>, side| {
+                cell.and_then(|cell| context.net.cells.get(cell)).and_then(|info| fault(context, info, term, side))
+            };
+            let faults = merged(at(from, Side::Sender), at(to, Side::Receiver));
+            for fault in faults.into_iter().flatten() {
+                let span = term_span(context, flow, term);
+                context.error(fault.code, span, format!("flow `{}`: {}", shown(&flow.id), fault.message), fault.help);
             }
         }
+    }
+}
+
+struct Fault {
+    code: &'static str,
+    message: String,
+    help: String,
+    /// A nearly equal name was found.
+    hinted: bool,
+}
+
+/// One finding where one slip in `what` explains the faults at both ends: the same kind of fault, or the same name that was probably meant.
+fn merged(sender: Option<Fault>, receiver: Option<Fault>) -> [Option<Fault>; 2] {
+    match (sender, receiver) {
+        (Some(a), Some(b)) if a.code == b.code || (a.hinted && b.hinted && a.help == b.help) => {
+            let help = if a.help == b.help { a.help } else { format!("{}; {}", a.help, b.help) };
+            [Some(Fault { code: a.code, message: format!("{}, and {}", a.message, b.message), help, hinted: a.hinted }), None]
+        }
+        both => [both.0, both.1],
     }
 }
 
@@ -42,7 +63,7 @@ enum Side {
     Receiver,
 }
 
-fn fault(context: &Context<'_>, info: &CellInfo<'_>, term: &Term, side: Side) -> Option<(&'static str, String, String)> {
+fn fault(context: &Context<'_>, info: &CellInfo<'_>, term: &Term, side: Side) -> Option<Fault> {
     let (slots, key, verb) = match side {
         Side::Sender => (&info.outputs, "out", "make"),
         Side::Receiver => (&info.inputs, "in", "take"),
@@ -52,19 +73,23 @@ fn fault(context: &Context<'_>, info: &CellInfo<'_>, term: &Term, side: Side) ->
     match most {
         Some(count) if count >= usize::from(term.count) => None,
         Some(count) => {
-            let message = format!("`{}` travels, but {list} lists it {}", shown(&term.to_string()), times(count));
-            Some(("RSF405", message, format!("list it {} in {list}, or lower the count", times(usize::from(term.count)))))
+            let wanted = usize::from(term.count);
+            let message = format!("{list} lists `{}` {}, but {wanted} travel", shown(&term.key()), times(count));
+            let help = "list it as often as it travels, or lower the count".to_owned();
+            Some(Fault { code: "RSF405", message, help, hinted: false })
         }
-        None if term.alternatives.iter().all(|alternative| slots.has(alternative)) || (term.alternatives.len() > 1 && term.alternatives.iter().any(|alternative| slots.has(alternative))) => {
+        None if term.alternatives.len() > 1 && term.alternatives.iter().any(|alternative| slots.has(alternative)) => {
             let message = format!("no entry of {list} has all alternatives of `{}`", shown(&term.to_string()));
-            Some(("RSF406", message, format!("make one entry of {list} `{}`", shown(&term.key()))))
+            let help = format!("make one entry of {list} `{}`", shown(&term.key()));
+            Some(Fault { code: "RSF406", message, help, hinted: false })
         }
         None => {
             let code = if side == Side::Sender { "RSF403" } else { "RSF404" };
             let message = format!("{name} does not {verb} `{}`", shown(&term.key()));
             let hint = near(context, slots, term);
-            let list_it = format!("list it in {list}, or correct `what`");
-            Some((code, message, hint.map_or(list_it.clone(), |hint| hint)))
+            let hinted = hint.is_some();
+            let help = hint.unwrap_or_else(|| format!("list it in {list}, or correct `what`"));
+            Some(Fault { code, message, help, hinted })
         }
     }
 }
@@ -80,12 +105,19 @@ fn term_span(context: &Context<'_>, flow: &Flow, term: &Term) -> Span {
     let Some(node) = context.node(&format!("{}/what", flow.at)) else { return context.place(&flow.at) };
     let text = node.as_str().unwrap_or_default();
     let name = term.alternatives.first().map(|alternative| alternative.name.as_str()).unwrap_or_default();
-    // The last one where a name is part of another is a matter of taste; exact parts come first.
-    let part = text.split(['+', '＋']).find(|part| part.trim() == term.to_string() || part.trim() == name);
-    let start = part.map(|part| part.as_ptr() as usize - text.as_ptr() as usize + (part.len() - part.trim_start().len()));
-    match (start, part, text.find(name)) {
-        (Some(start), Some(part), _) => node.inner_span(start, start + part.trim().len()),
-        (_, _, Some(start)) if !name.is_empty() => node.inner_span(start, start + name.len()),
+    let written = term.to_string();
+    let mut at = 0;
+    for part in text.split_inclusive(['+', '＋']) {
+        let bare = part.trim_end_matches(['+', '＋']);
+        if [written.as_str(), name].contains(&bare.trim()) {
+            let start = at + (bare.len() - bare.trim_start().len());
+            return node.inner_span(start, start + bare.trim().len());
+        }
+        at += part.len();
+    }
+    // Written otherwise than it is shown (blanks, another order): the first mention of the name, else the whole.
+    match text.find(name) {
+        Some(start) if !name.is_empty() => node.inner_span(start, start + name.len()),
         _ => node.span,
     }
 }

@@ -1,6 +1,6 @@
 //! A document from its path to its findings: what every command does first.
 
-use crate::base::{Problem, Severity, SourceFile, Sources};
+use crate::base::{Label, Problem, Severity, SourceFile, Sources};
 use crate::bundle::{self, Bundle, BundleError};
 use crate::check::{self, BundleFile};
 use crate::model::{self, Workflow};
@@ -48,6 +48,14 @@ pub struct Loaded {
     pub sources: Sources,
     /// The document with its places.
     pub tree: Tree,
+}
+
+impl Loaded {
+    /// The JSON pointer of a place in the document.
+    #[must_use]
+    pub fn pointer(&self, label: &Label) -> Option<String> {
+        (label.file == self.tree.file && self.tree.root.is_some()).then(|| self.tree.pointer_at(label.span.start))
+    }
 }
 
 /// Reads the document at `path` (`-`: standard input; a name that is no file: the built-in workflow of that name) and checks it.

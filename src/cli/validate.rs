@@ -40,7 +40,7 @@ pub(super) fn run(args: &Args) -> Status {
                 status = status.max(if tally.rejects(args.strict) { Status::Rejected } else { Status::Ok });
                 match args.format {
                     Format::Text => print(&text(&loaded, tally, args.strict)),
-                    Format::Json => findings.extend(diagnostics::json(&loaded.problems, &loaded.sources, Some(&loaded.tree))),
+                    Format::Json => findings.extend(diagnostics::json(&loaded.problems, &loaded.sources, &|label| loaded.pointer(label))),
                 }
             }
             Err(error) => {

@@ -39,7 +39,8 @@ pub fn annotations(text: &str) -> Vec<Annotation> {
     let mut found = Vec::new();
     let mut from = 0;
     while found.len() < MAX_GROUPS {
-        let Some((open, bracket)) = text.get(from..).and_then(|rest| rest.char_indices().find(|(_, c)| matches!(c, '[' | '【' | '［'))) else {
+        let Some((open, bracket)) = text.get(from..).and_then(|rest| rest.char_indices().find(|(_, c)| matches!(c, '[' | '【' | '［')))
+        else {
             return found;
         };
         let start = from + open + bracket.len_utf8();
@@ -169,7 +170,16 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_named_and_prose_is_left_alone() {
-        for text in ["[timeout soon]", "[timeout 0s]", "[timeout -5s]", "[timeout 300]", "[timeout 300s", "【超时300秒】", "[timeout 99999999999999999999h]", "[超时]"] {
+        for text in [
+            "[timeout soon]",
+            "[timeout 0s]",
+            "[timeout -5s]",
+            "[timeout 300]",
+            "[timeout 300s",
+            "【超时300秒】",
+            "[timeout 99999999999999999999h]",
+            "[超时]",
+        ] {
             assert!(matches!(kinds(text).as_slice(), [K::Unreadable(_)]), "{text}: {:?}", kinds(text));
         }
         assert_eq!(kinds("a [list of things"), []);

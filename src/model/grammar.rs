@@ -300,7 +300,24 @@ mod tests {
 
     #[test]
     fn what_is_no_term_is_refused() {
-        for text in ["", " ", "+", "A+ ", "A++B", "A|", "A(×1)", "A(×100)", "A(×99999999999999999999)", "A(×two)", "A(", "A)", "(t0)", "A(t0)b", "A()", "A(a)(b)"] {
+        for text in [
+            "",
+            " ",
+            "+",
+            "A+ ",
+            "A++B",
+            "A|",
+            "A(×1)",
+            "A(×100)",
+            "A(×99999999999999999999)",
+            "A(×two)",
+            "A(",
+            "A)",
+            "(t0)",
+            "A(t0)b",
+            "A()",
+            "A(a)(b)",
+        ] {
             assert!(parse_what(text).is_err(), "{text}");
         }
         assert!(parse_entry("A+B").is_err());

@@ -1,8 +1,9 @@
 //! Findings as text for people (with the place in the source) and as JSON for tools. Never prints; never shows a character a terminal would act on.
 
 use crate::base::{FileId, Label, Problem, Severity, SourceFile, Sources, limits};
-use crate::syntax::Tree;
-use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
+use miette::{
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents,
+};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -55,7 +56,8 @@ impl fmt::Display for Tally {
 #[must_use]
 pub fn text(problems: &[Problem], sources: &Sources, colour: bool) -> String {
     let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
-    let handler = GraphicalReportHandler::new_themed(theme).with_width(110).with_context_lines(0).with_links(false).without_syntax_highlighting();
+    let handler =
+        GraphicalReportHandler::new_themed(theme).with_width(110).with_context_lines(1).with_links(false).without_syntax_highlighting();
     let screens = Screens::new(problems, sources);
     let mut out = String::new();
     for problem in printed(problems) {
@@ -81,21 +83,21 @@ fn printed(problems: &[Problem]) -> Vec<&Problem> {
     chosen.into_iter().filter_map(|index| problems.get(index)).collect()
 }
 
-/// The findings as JSON values; `tree` gives the pointers of places in its file.
+/// The findings as JSON values; `pointer` gives the JSON pointer of a place, where it has one.
 #[must_use]
-pub fn json(problems: &[Problem], sources: &Sources, tree: Option<&Tree>) -> Vec<Value> {
-    problems.iter().map(|problem| one_json(problem, sources, tree)).collect()
+pub fn json(problems: &[Problem], sources: &Sources, pointer: &dyn Fn(&Label) -> Option<String>) -> Vec<Value> {
+    problems.iter().map(|problem| one_json(problem, sources, pointer)).collect()
 }
 
-fn one_json(problem: &Problem, sources: &Sources, tree: Option<&Tree>) -> Value {
+fn one_json(problem: &Problem, sources: &Sources, pointer: &dyn Fn(&Label) -> Option<String>) -> Value {
     let mut value = json!({ "code": problem.code, "severity": severity_name(problem.severity), "message": problem.message });
     let related: Vec<Value> = problem.labels.iter().skip(1).map(|label| place_json(label, sources)).collect();
     if let (Some(object), Some(label)) = (value.as_object_mut(), problem.labels.first()) {
         if let Value::Object(place) = place_json(label, sources) {
             object.extend(place.into_iter().filter(|(key, _)| key != "message"));
         }
-        if let Some(tree) = tree.filter(|tree| tree.file == label.file && tree.root.is_some()) {
-            object.insert("pointer".to_owned(), Value::String(tree.pointer_at(label.span.start)));
+        if let Some(pointer) = pointer(label) {
+            object.insert("pointer".to_owned(), Value::String(pointer));
         }
         object.insert("help".to_owned(), problem.help.clone().map_or(Value::Null, Value::String));
         object.insert("related".to_owned(), Value::Array(related));
@@ -138,7 +140,10 @@ impl<'a> Screens<'a> {
 }
 
 fn harmless(text: &str) -> Cow<'_, str> {
-    let acts = |c: char| (c.is_control() && !matches!(c, '\n' | '\r' | '\t')) || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}');
+    let acts = |c: char| {
+        (c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
+            || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+    };
     if !text.contains(acts) {
         return Cow::Borrowed(text);
     }
@@ -197,7 +202,11 @@ fn label_spans<'l>(labels: impl Iterator<Item = &'l Label>, screens: &Screens<'_
         let line = text.get(start..wanted).and_then(|piece| piece.find('\n')).map_or(wanted, |at| start + at);
         let caption = if label.text.is_empty() { "here".to_owned() } else { label.text.clone() };
         let span = SourceSpan::new(start.into(), line.max(start) - start);
-        spans.push(if index == 0 { LabeledSpan::new_primary_with_span(Some(caption), span) } else { LabeledSpan::new_with_span(Some(caption), span) });
+        spans.push(if index == 0 {
+            LabeledSpan::new_primary_with_span(Some(caption), span)
+        } else {
+            LabeledSpan::new_with_span(Some(caption), span)
+        });
     }
     spans
 }
@@ -258,23 +267,38 @@ impl<'a> Screen<'a> {
 }
 
 impl SourceCode for Screen<'_> {
-    fn read_span<'b>(&'b self, span: &SourceSpan, _before: usize, _after: usize) -> Result<Box<dyn SpanContents<'b> + 'b>, MietteError> {
+    fn read_span<'b>(
+        &'b self,
+        span: &SourceSpan,
+        context_before: usize,
+        _after: usize,
+    ) -> Result<Box<dyn SpanContents<'b> + 'b>, MietteError> {
         let (from, to) = (floor(self.text, span.offset()), floor(self.text, span.offset() + span.len()));
         if to - from > 4 * WINDOW {
             // Two places far apart: miette then shows them in two pieces.
             return Err(MietteError::OutOfBounds);
         }
+        if context_before == 0 {
+            // Asked for the place itself: its line and column stand in the heading.
+            return Ok(self.contents(from, to));
+        }
         let before = self.text.get(..from).and_then(|text| text.rfind('\n')).map_or(0, |at| at + 1);
         let after = self.text.get(to..).and_then(|text| text.find('\n')).map_or(self.text.len(), |at| to + at);
         let start = floor(self.text, before.max(from.saturating_sub(WINDOW)));
         let end = floor(self.text, after.min(to + WINDOW)).max(to);
+        Ok(self.contents(start, end))
+    }
+}
+
+impl Screen<'_> {
+    fn contents<'b>(&'b self, start: usize, end: usize) -> Box<dyn SpanContents<'b> + 'b> {
         let data = self.text.get(start..end).unwrap_or_default();
-        let offset = u32::try_from(if data.is_empty() { from } else { start }).unwrap_or(u32::MAX);
+        let offset = u32::try_from(start).unwrap_or(u32::MAX);
         let (line, column) = self.file.position(offset);
         let lines = data.matches('\n').count() + 1;
         let span = SourceSpan::new(start.into(), data.len());
         let name = self.file.name.escape_debug().to_string();
-        Ok(Box::new(MietteSpanContents::new_named(name, data.as_bytes(), span, line - 1, column - 1, lines)))
+        Box::new(MietteSpanContents::new_named(name, data.as_bytes(), span, line - 1, column - 1, lines))
     }
 }
 

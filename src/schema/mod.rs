@@ -111,7 +111,7 @@ impl Schema {
         let options = jsonschema::options().with_retriever(NoRemote).with_pattern_options(jsonschema::PatternOptions::regex());
         match options.build(source) {
             Ok(validator) => Ok(Self { inner: Arc::new(Inner { source: source.clone(), validator }) }),
-            Err(error) => Err(SchemaError { pointer: error.instance_path().to_string(), message: decapitalise(&error.masked_with("it").to_string()) }),
+            Err(error) => Err(SchemaError { pointer: error.instance_path().to_string(), message: uncompilable(&error) }),
         }
     }
 
@@ -124,11 +124,17 @@ impl Schema {
     /// Everything wrong with `value`, at most [`MAX_FAULTS`].
     #[must_use]
     pub fn check(&self, value: &Value) -> Vec<Fault> {
+        self.check_up_to(value, MAX_FAULTS)
+    }
+
+    /// As [`Schema::check`], with another bound. As many faults as the bound may mean that there are more.
+    #[must_use]
+    pub fn check_up_to(&self, value: &Value, most: usize) -> Vec<Fault> {
         let mut faults = Vec::new();
         for error in self.inner.validator.iter_errors(value) {
             self.collect(&error, &mut faults);
-            if faults.len() >= MAX_FAULTS {
-                faults.truncate(MAX_FAULTS);
+            if faults.len() >= most {
+                faults.truncate(most);
                 break;
             }
         }
@@ -146,7 +152,7 @@ impl Schema {
         match error.kind() {
             ValidationErrorKind::AdditionalProperties { unexpected } | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
                 let known = self.known_keys(error);
-                for key in unexpected.iter().take(MAX_FAULTS) {
+                for key in unexpected {
                     let message = format!("unexpected key `{}`", shown_text(key));
                     let kind = FaultKind::Unexpected { key: key.clone(), known: known.clone() };
                     faults.push(Fault { pointer: pointer.clone(), kind, message });
@@ -187,6 +193,17 @@ impl Schema {
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
         let properties = self.inner.source.pointer(&format!("{parent}/properties")).and_then(Value::as_object);
         properties.map(|map| map.keys().cloned().collect()).unwrap_or_default()
+    }
+}
+
+fn uncompilable(error: &ValidationError<'_>) -> String {
+    let words = decapitalise(&error.masked_with("it").to_string());
+    match error.kind() {
+        ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } => {
+            format!("{} is not allowed here", shown(error.instance()))
+        }
+        ValidationErrorKind::Type { .. } | ValidationErrorKind::Enum { .. } => message(error.kind(), error),
+        _ => words,
     }
 }
 
@@ -297,5 +314,18 @@ mod tests {
     fn the_number_of_faults_is_bounded() {
         let schema = Schema::compile(&json!({"items": {"type": "string"}})).expect("a schema");
         assert_eq!(schema.check(&json!(vec![0; 1000])).len(), MAX_FAULTS);
+    }
+
+    #[test]
+    fn schemas_that_refer_to_themselves_end() {
+        for schema in [
+            json!({"$ref": "#"}),
+            json!({"allOf": [{"$ref": "#"}]}),
+            json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}),
+        ] {
+            if let Ok(schema) = Schema::compile(&schema) {
+                let _ = schema.check(&json!({"a": [1]}));
+            }
+        }
     }
 }

@@ -95,7 +95,11 @@ impl<'a> Scanner<'a> {
 
     fn token(&mut self, byte: u8) -> Result<(), Halt> {
         if self.problems.len() >= MAX_FAULTS {
-            return self.halt("RSF115", format!("more than {MAX_FAULTS} syntax faults; what follows was not read"), "mend those above first");
+            return self.halt(
+                "RSF115",
+                &format!("more than {MAX_FAULTS} syntax faults; what follows was not read"),
+                "mend those above first",
+            );
         }
         match self.expect {
             Expect::Value | Expect::FirstValue => self.value(byte),
@@ -179,7 +183,7 @@ impl<'a> Scanner<'a> {
     fn open(&mut self, frame: Frame, expect: Expect) -> Result<(), Halt> {
         if self.stack.len() >= limits::DOCUMENT_DEPTH {
             let message = format!("nested deeper than {} lists and objects", limits::DOCUMENT_DEPTH);
-            return self.halt("RSF111", message, "flatten the document");
+            return self.halt("RSF111", &message, "flatten the document");
         }
         self.stack.push(frame);
         self.expect = expect;
@@ -191,8 +195,12 @@ impl<'a> Scanner<'a> {
         let Some(frame) = self.stack.pop() else { return self.unexpected("the end of the document") };
         let end = self.at + 1;
         let node = match frame {
-            Frame::Array { start, items } if byte == b']' => Node { span: Span::new(start, end), value: NodeValue::Array(items) },
-            Frame::Object { start, members, .. } if byte == b'}' => {
+            Frame::Array { start, mut items } if byte == b']' => {
+                items.shrink_to_fit();
+                Node { span: Span::new(start, end), value: NodeValue::Array(items) }
+            }
+            Frame::Object { start, mut members, .. } if byte == b'}' => {
+                members.shrink_to_fit();
                 self.repeated_keys(&members);
                 Node { span: Span::new(start, end), value: NodeValue::Object(members) }
             }
@@ -205,7 +213,7 @@ impl<'a> Scanner<'a> {
     fn place(&mut self, node: Node) -> Result<(), Halt> {
         self.values += 1;
         if self.values > MAX_VALUES {
-            return self.halt("RSF115", format!("the document holds more than {MAX_VALUES} values"), "split it");
+            return self.halt("RSF115", &format!("the document holds more than {MAX_VALUES} values"), "split it");
         }
         self.expect = Expect::Comma;
         match self.stack.last_mut() {
@@ -350,10 +358,11 @@ impl<'a> Scanner<'a> {
             }
             let escaped = [earlier, member.key_span].iter().any(|span| span.len() != member.key.len() + 2);
             let how = if escaped { " (once written with escapes)" } else { "" };
-            let problem = Problem::error("RSF105", format!("the key `{}` is given twice in one object{how}", clip(&member.key).escape_debug()))
-                .at(self.file, member.key_span, "again here")
-                .at(self.file, earlier, "first here")
-                .help("keep one of them; readers of JSON would drop the other in silence");
+            let problem =
+                Problem::error("RSF105", format!("the key `{}` is given twice in one object{how}", clip(&member.key).escape_debug()))
+                    .at(self.file, member.key_span, "again here")
+                    .at(self.file, earlier, "first here")
+                    .help("keep one of them; readers of JSON would drop the other in silence");
             self.problems.push(problem);
         }
     }
@@ -390,14 +399,15 @@ impl<'a> Scanner<'a> {
     fn unexpected(&mut self, wanted: &str) -> Result<(), Halt> {
         let span = self.char_span();
         let found = self.text.get(self.at..).and_then(|rest| rest.chars().next()).unwrap_or_default();
-        let shown = if found.is_ascii_graphic() { format!("`{found}`") } else { format!("`{}` (U+{:04X})", found.escape_debug(), found as u32) };
+        let shown =
+            if found.is_ascii_graphic() { format!("`{found}`") } else { format!("`{}` (U+{:04X})", found.escape_debug(), found as u32) };
         self.fault("RSF101", &format!("expected {wanted}, found {shown}"), span, "here", "mend this place; what follows was not read");
         Err(Halt)
     }
 
-    fn halt(&mut self, code: &'static str, message: String, help: &str) -> Result<(), Halt> {
+    fn halt(&mut self, code: &'static str, message: &str, help: &str) -> Result<(), Halt> {
         let span = self.char_span();
-        self.fault(code, &message, span, "here", help);
+        self.fault(code, message, span, "here", help);
         self.expect = Expect::Value;
         Err(Halt)
     }

@@ -173,7 +173,9 @@ impl Node {
     #[must_use]
     pub fn head_span(&self) -> Span {
         match self.value {
-            NodeValue::Array(_) | NodeValue::Object(_) => Span { start: self.span.start, end: self.span.start.saturating_add(1).min(self.span.end) },
+            NodeValue::Array(_) | NodeValue::Object(_) => {
+                Span { start: self.span.start, end: self.span.start.saturating_add(1).min(self.span.end) }
+            }
             _ => self.span,
         }
     }

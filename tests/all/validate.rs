@@ -87,7 +87,8 @@ fn faults_of_the_execution_part_get_their_findings() {
 /// What the authors of the cases expect, independent of the codes chosen here.
 #[test]
 fn verdicts_are_those_of_the_manifest() {
-    let manifest: serde_json::Value = serde_json::from_str(&fs::read_to_string(cases("rsf-manifest.json")).expect("the manifest")).expect("JSON");
+    let manifest: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(cases("rsf-manifest.json")).expect("the manifest")).expect("JSON");
     let mut seen = 0;
     for case in manifest.as_array().expect("a list") {
         let (file, expect) = (case["file"].as_str().expect("a file"), case["expect"].as_str().expect("a verdict"));
@@ -101,12 +102,39 @@ fn verdicts_are_those_of_the_manifest() {
 #[test]
 fn messages_read_well() {
     let selection: BTreeMap<&str, &[&str]> = BTreeMap::from([
-        ("rsf", ["flagship-v10-skeleton", "flagship-v10-missing-brace", "duplicate-role-id", "i2-unknown-receiver", "i4-not-in-in", "annot-bad-neg", "version-2-30", "format-missing"].as_slice()),
+        (
+            "rsf",
+            [
+                "flagship-v10-skeleton",
+                "flagship-v10-missing-brace",
+                "duplicate-role-id",
+                "i2-unknown-receiver",
+                "i4-not-in-in",
+                "annot-bad-neg",
+                "version-2-30",
+                "format-missing",
+            ]
+            .as_slice(),
+        ),
         (
             "json",
             [
-                "dup-key-escaped", "dup-cell-role", "name-zero-width", "what-fullwidth-plus", "items-missing", "in-string", "invalid-utf8", "utf16le", "two-documents", "escape-sequence",
-                "type-case", "seq-negzero", "cell-as-array", "single-quotes", "unknown-key", "deep-500-unknown",
+                "dup-key-escaped",
+                "dup-cell-role",
+                "name-zero-width",
+                "what-fullwidth-plus",
+                "items-missing",
+                "in-string",
+                "invalid-utf8",
+                "utf16le",
+                "two-documents",
+                "escape-sequence",
+                "type-case",
+                "seq-negzero",
+                "cell-as-array",
+                "single-quotes",
+                "unknown-key",
+                "deep-500-unknown",
             ]
             .as_slice(),
         ),
@@ -122,7 +150,8 @@ fn messages_read_well() {
                 sources.add(rsf::base::SourceFile::new(path.clone(), text.clone()));
             }
             loaded.sources = sources;
-            let text = format!("{}{}", diagnostics::text(&loaded.problems, &loaded.sources, false), diagnostics::Tally::of(&loaded.problems));
+            let text =
+                format!("{}{}", diagnostics::text(&loaded.problems, &loaded.sources, false), diagnostics::Tally::of(&loaded.problems));
             insta::assert_snapshot!(format!("{}__{name}", folder.replace('/', "_")), text);
         }
     }
@@ -155,7 +184,9 @@ fn folders_pipes_and_missing_files_are_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let pipe = folder.path().join("pipe.json");
     assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
-    for (path, words) in [(folder.path().to_path_buf(), "is a folder"), (pipe, "no regular file"), (folder.path().join("none.json"), "no such file")] {
+    for (path, words) in
+        [(folder.path().to_path_buf(), "is a folder"), (pipe, "no regular file"), (folder.path().join("none.json"), "no such file")]
+    {
         let output = rsf(&["validate", &path.display().to_string()]);
         assert_eq!(output.status.code(), Some(2));
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -166,7 +197,8 @@ fn folders_pipes_and_missing_files_are_named() {
 #[test]
 fn standard_input_is_a_document_and_json_is_for_tools() {
     let file = fs::File::open(cases("json").join("type-case.json")).expect("the file");
-    let output = Command::new(env!("CARGO_BIN_EXE_rsf")).args(["validate", "-", "--format", "json"]).stdin(file).output().expect("the program runs");
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_rsf")).args(["validate", "-", "--format", "json"]).stdin(file).output().expect("the program runs");
     assert_eq!(output.status.code(), Some(1));
     let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     insta::assert_json_snapshot!("stdin_type_case", found);
@@ -183,4 +215,30 @@ fn the_schema_accepts_what_validation_accepts() {
     }
     let value = serde_json::from_str(&fs::read_to_string(cases("json").join("flow-as-array.json")).expect("the file")).expect("JSON");
     assert!(!schema.accepts(&value));
+}
+
+/// Every code that is reported has a manual, and no code has two.
+#[test]
+fn every_code_has_exactly_one_manual() {
+    let known = rsf::check::codes();
+    let mut names: Vec<&String> = known.iter().map(|(code, _)| code).collect();
+    names.dedup();
+    assert_eq!(names.len(), known.len(), "a code is described twice: {known:?}");
+    for folder in ["src/syntax", "src/model/decode", "src/check"] {
+        for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).expect("the folder") {
+            let path = entry.expect("an entry").path();
+            let Ok(text) = fs::read_to_string(&path) else { continue };
+            for (at, _) in text.match_indices("\"RSF") {
+                let code = &text[at + 1..at + 7];
+                if code.as_bytes()[3..].iter().all(u8::is_ascii_digit) {
+                    assert!(rsf::check::explain(code).is_some(), "{code} of {} has no manual", path.display());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn rules_between_items_get_their_findings() {
+    hold("rules");
 }

@@ -5,9 +5,9 @@
 use super::reader::{Reader, child, map, seq, text, text_or_number, texts};
 use super::{agent, operation};
 use crate::base::Span;
+use crate::model::{AnnotationKind, TermError};
 use crate::model::{Cell, End, Entry, Flow, FlowKind, Oddity, Retry, Role, Step, Term, Workflow};
 use crate::model::{annotations, duration_ms, parse_entry, parse_what, timeout_ms};
-use crate::model::{AnnotationKind, TermError};
 use crate::syntax::{Node, NodeValue};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -211,7 +211,12 @@ pub(super) fn duration(node: Option<&Node>, key: &str, reader: &mut Reader) {
     let zero = key == "backoff" && written.trim_end_matches(char::is_alphabetic).parse::<f64>() == Ok(0.0);
     if duration_ms(written).is_none() && !zero {
         let shown: String = written.chars().take(40).collect();
-        reader.error("RSF212", node.span, format!("`{key}` is no time: `{}`", shown.escape_debug()), "write `300s`, `5m`, `2h` or a whole number of seconds");
+        reader.error(
+            "RSF212",
+            node.span,
+            format!("`{key}` is no time: `{}`", shown.escape_debug()),
+            "write `300s`, `5m`, `2h` or a whole number of seconds",
+        );
     }
 }
 
@@ -221,7 +226,8 @@ fn sequence(root: &Node, steps: &[Step], reader: &mut Reader) {
     let mut gap = None;
     let mut seen = BTreeSet::new();
     for step in steps {
-        let node = step.at.rsplit('/').next().and_then(|index| index.parse::<usize>().ok()).and_then(|index| items(root, "steps").get(index));
+        let node =
+            step.at.rsplit('/').next().and_then(|index| index.parse::<usize>().ok()).and_then(|index| items(root, "steps").get(index));
         let Some(span) = node.and_then(|node| node.get("seq")).map(|node| node.span) else { continue };
         let repeated = !seen.insert(step.seq);
         if step.seq < before && !repeated {

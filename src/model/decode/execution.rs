@@ -53,10 +53,7 @@ fn each<T>(root: &Node, key: &str, read: impl Fn(&Node, String) -> Option<T>) ->
 
 fn programs(root: &Node, reader: &mut Reader) -> BTreeMap<String, Vec<crate::model::Op>> {
     let Some(on) = root.get("on") else { return BTreeMap::new() };
-    EVENTS
-        .iter()
-        .filter_map(|event| Some(((*event).to_owned(), operation::list(on.get(event)?, &child("/on", event), reader))))
-        .collect()
+    EVENTS.iter().filter_map(|event| Some(((*event).to_owned(), operation::list(on.get(event)?, &child("/on", event), reader)))).collect()
 }
 
 fn type_def(node: &Node, at: String) -> Option<TypeDef> {

@@ -97,7 +97,8 @@ fn unknown(node: &Node, reader: &mut Reader) {
         None => (node.head_span(), "the object names no operation".to_owned()),
     };
     let near = other.and_then(|member| closest(&member.key, names.clone()));
-    let help = near.map_or_else(|| format!("operations are {}", names.collect::<Vec<_>>().join(", ")), |near| format!("did you mean `{near}`?"));
+    let help =
+        near.map_or_else(|| format!("operations are {}", names.collect::<Vec<_>>().join(", ")), |near| format!("did you mean `{near}`?"));
     reader.error("RSF902", span, message, &help);
 }
 
@@ -131,7 +132,12 @@ fn body(node: &Node, key: &str, at: &str, reader: &mut Reader) -> Option<Vec<Op>
     match node.get(key) {
         Some(list_node) => Some(list(list_node, &child(at, key), reader)),
         None => {
-            reader.error("RSF203", node.head_span(), format!("`{key}` is missing in the operation `for`"), "write `{\"for\": \"items\", \"do\": […]}`");
+            reader.error(
+                "RSF203",
+                node.head_span(),
+                format!("`{key}` is missing in the operation `for`"),
+                "write `{\"for\": \"items\", \"do\": […]}`",
+            );
             None
         }
     }
@@ -141,13 +147,23 @@ fn returned(value: &Node, reader: &mut Reader) -> Option<OpKind> {
     if matches!(value.value, NodeValue::Bool(true)) {
         return Some(OpKind::Return);
     }
-    reader.error("RSF207", value.head_span(), "`return` must be `true`, not `false`".to_owned(), "leave the operation out, or give it a `when`");
+    reader.error(
+        "RSF207",
+        value.head_span(),
+        "`return` must be `true`, not `false`".to_owned(),
+        "leave the operation out, or give it a `when`",
+    );
     None
 }
 
 fn ask(value: &Node, reader: &mut Reader) -> Option<OpKind> {
     let Some(question) = text(value, "question") else {
-        reader.error("RSF203", value.head_span(), "`question` is missing in the operation `ask`".to_owned(), "write the question as a text");
+        reader.error(
+            "RSF203",
+            value.head_span(),
+            "`question` is missing in the operation `ask`".to_owned(),
+            "write the question as a text",
+        );
         return None;
     };
     let known = ["question", "choices", "unattended"];

@@ -5,8 +5,9 @@ use crate::syntax::{Node, NodeValue, push_segment};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// Findings kept of one document.
-const MAX_PROBLEMS: usize = 100_000;
+/// Findings kept of one document; warnings never crowd out an error.
+const MAX_WARNINGS: usize = 100_000;
+const MAX_ERRORS: usize = 1_000_000;
 
 pub(super) struct Reader {
     file: FileId,
@@ -30,7 +31,8 @@ impl Reader {
     fn report(&mut self, severity: Severity, code: &'static str, span: Span, message: String, help: &str) {
         // Missing keys share the place of their object, so the message tells them apart there.
         let detail = if matches!(code, "RSF203" | "RSF205") { message.clone() } else { String::new() };
-        if self.problems.len() < MAX_PROBLEMS && self.seen.insert((code, span, detail)) {
+        let most = if severity == Severity::Error { MAX_ERRORS } else { MAX_WARNINGS };
+        if self.problems.len() < most && self.seen.insert((code, span, detail)) {
             let problem = Problem::of(code, severity, message).at(self.file, span, "");
             self.problems.push(if help.is_empty() { problem } else { problem.help(help) });
         }

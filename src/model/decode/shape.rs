@@ -7,6 +7,7 @@ use crate::base::{Span, closest};
 use crate::schema::{Fault, FaultKind, Schema};
 use crate::syntax::{Node, NodeValue, pointer_segments};
 use serde_json::{Map, Value, json};
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 const SOURCE: &str = include_str!("../../../schemas/rsf.schema.json");
@@ -37,6 +38,9 @@ static SHAPES: LazyLock<Option<Shapes>> = LazyLock::new(|| {
     Some(Shapes { root, role: part("role")?, step: part("step")?, flow: part("flow")?, agent: part("agent")?, table: part("table")? })
 });
 
+/// Faults listed of one item; a document with more of them is refused whatever they are.
+const MOST: usize = 20_000;
+
 /// Parts that are checked on their own.
 #[derive(Clone, Copy)]
 pub(super) enum Part {
@@ -47,12 +51,13 @@ pub(super) enum Part {
 /// Reports every fault of shape in the document.
 pub(super) fn check(root: &Node, reader: &mut Reader) {
     let Some(shapes) = SHAPES.as_ref() else { return };
-    let outline = Value::Object(root.members().iter().map(|member| (member.key.to_string(), outline(&member.key, &member.value))).collect());
-    report(&shapes.root.check(&outline), "", root, root, reader);
+    let outline =
+        Value::Object(root.members().iter().map(|member| (member.key.to_string(), outline(&member.key, &member.value))).collect());
+    report(&shapes.root.check_up_to(&outline, MOST), "", root, root, reader);
     for (section, schema) in [("roles", &shapes.role), ("steps", &shapes.step), ("flows", &shapes.flow)] {
         let Some(items) = root.get(section).and_then(|section| section.get("items")) else { continue };
         for (index, item) in items.items().iter().enumerate() {
-            let faults = schema.check(&item.to_json());
+            let faults = schema.check_up_to(&item.to_json(), MOST);
             report(&faults, &format!("/{section}/items/{index}"), item, root, reader);
         }
     }
@@ -65,7 +70,7 @@ pub(super) fn check_part(part: Part, node: &Node, pointer: &str, reader: &mut Re
         Part::Agent => &shapes.agent,
         Part::Table => &shapes.table,
     };
-    report(&schema.check(&node.to_json()), pointer, node, node, reader);
+    report(&schema.check_up_to(&node.to_json(), MOST), pointer, node, node, reader);
 }
 
 /// A root value with the items of the three sections left out.
@@ -82,6 +87,10 @@ fn outline(key: &str, node: &Node) -> Value {
 }
 
 fn report(faults: &[Fault], prefix: &str, part: &Node, root: &Node, reader: &mut Reader) {
+    if faults.len() >= MOST {
+        let message = format!("more than {MOST} faults of shape in one place; what follows was not looked at");
+        reader.error("RSF115", part.head_span(), message, "mend those that are listed first");
+    }
     for fault in faults {
         if prefix.is_empty() && matches!(fault.pointer.as_str(), "/version" | "/format") {
             continue;
@@ -136,12 +145,12 @@ fn path(prefix: &str, pointer: &str, root: &Node, part: &Node) -> String {
     for segment in pointer_segments(&whole) {
         node = match node.map(|node| &node.value) {
             Some(NodeValue::Array(items)) => {
-                out.push_str(&format!("[{segment}]"));
+                let _ = write!(out, "[{segment}]");
                 segment.parse::<usize>().ok().and_then(|index| items.get(index))
             }
             Some(NodeValue::Object(_)) => {
                 let separator = if out.is_empty() { "" } else { "." };
-                out.push_str(&format!("{separator}{}", segment.escape_debug()));
+                let _ = write!(out, "{separator}{}", segment.escape_debug());
                 node.and_then(|node| node.get(&segment))
             }
             _ => None,
@@ -204,7 +213,12 @@ fn wrong_type(expected: &[String], place: &Place<'_>, path: &str, reader: &mut R
     let (node, got) = (place.node, shown(place.node));
     if is_seq(path) {
         if seq(node).is_none() {
-            reader.error("RSF206", node.head_span(), format!("`{path}` must be a whole number from 1 to {}, not {got}", u32::MAX), "write it as `1`, `2`, `3`, …");
+            reader.error(
+                "RSF206",
+                node.head_span(),
+                format!("`{path}` must be a whole number from 1 to {}, not {got}", u32::MAX),
+                "write it as `1`, `2`, `3`, …",
+            );
         }
         return;
     }
@@ -274,7 +288,6 @@ pub(super) fn expect(node: &Node, key: &str, types: &[&str], reader: &mut Reader
     }
     fits
 }
-
 
 #[cfg(test)]
 mod tests {
