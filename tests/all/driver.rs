@@ -314,7 +314,7 @@ async fn a_full_disk_is_a_fact_before_the_outcome_that_tells_it() {
     struct Full;
     impl rsf::executor::Executor for Full {
         fn perform(&self, _task: rsf::executor::Task) -> rsf::executor::BoxFuture<rsf::machine::Outcome> {
-            Box::pin(async { fake::all_outcomes().swap_remove(3) })
+            Box::pin(async { crate::fake::all_outcomes().swap_remove(3) })
         }
         fn release(&self, _owner: &str) {}
     }

@@ -391,9 +391,9 @@ fn odd_project_names_index_apart() {
 #[test]
 fn results_are_what_the_descriptors_say() {
     let desk = store();
-    desk::holds("rdf.query", &select(&desk, "SELECT * { ?s ?p ?o OPTIONAL { ?o ?q ?r } }", Value::Null).unwrap());
-    desk::holds("rdf.query", &select(&desk, "ASK { ?s ?p ?o }", Value::Null).unwrap());
-    desk::holds("rdf.insert", &insert(&desk, "b.ttl", json!([["mem:a", "mem:p", {"value": 1}]])).unwrap());
+    crate::desk::holds("rdf.query", &select(&desk, "SELECT * { ?s ?p ?o OPTIONAL { ?o ?q ?r } }", Value::Null).unwrap());
+    crate::desk::holds("rdf.query", &select(&desk, "ASK { ?s ?p ?o }", Value::Null).unwrap());
+    crate::desk::holds("rdf.insert", &insert(&desk, "b.ttl", json!([["mem:a", "mem:p", {"value": 1}]])).unwrap());
     let desk = desk.with("tests/test_cart.py", case("index/test_cart.py"));
-    desk::holds("rdf.index", &rdf_index::run(&desk, &json!({})).unwrap());
+    crate::desk::holds("rdf.index", &rdf_index::run(&desk, &json!({})).unwrap());
 }

@@ -1,6 +1,7 @@
 //! All integration tests in one binary, so that the crate is linked once. Test data lies in `tests/cases`.
 
 mod architecture;
+mod bundle;
 mod commands;
 mod desk;
 mod driver;
@@ -15,5 +16,6 @@ mod reports;
 mod rule;
 mod tools;
 mod validate;
+mod validate_any;
 mod workflows;
 mod world;

@@ -174,12 +174,12 @@ fn reports_of_other_writers() {
 #[test]
 fn results_are_what_the_descriptors_say() {
     for name in ["junit.xml", "junit-torn.xml"] {
-        desk::holds("reports.tests", &tests_of(name));
+        crate::desk::holds("reports.tests", &tests_of(name));
     }
     for name in ["coverage-branch.json", "coverage-line.lcov", "coverage-branch.xml", "coverage-torn.json"] {
-        desk::holds("reports.coverage", &coverage_of(name));
+        crate::desk::holds("reports.coverage", &coverage_of(name));
     }
-    desk::holds("syntax.query", &syntax("(identifier) @i").unwrap());
+    crate::desk::holds("syntax.query", &syntax("(identifier) @i").unwrap());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use rsf::cli::load::examine;
 use rsf::report::diagnostics;
 use serde_json::{Value, json};
 
-const SEED: &str = include_str!("cases/validate/execution/workflows/ok.json");
+const SEED: &str = include_str!("../cases/validate/execution/workflows/ok.json");
 
 fn survives(bytes: Vec<u8>) {
     let loaded = examine(Bundle::from_stdin(bytes));
