@@ -2,7 +2,6 @@
 //!
 //! Pure: the files a document names come in as a map. Findings leave in document order.
 
-pub mod plan;
 mod annotations;
 mod data;
 mod execution;
@@ -12,6 +11,7 @@ mod manual;
 mod names;
 mod net;
 mod operations;
+pub mod plan;
 mod references;
 mod typing;
 

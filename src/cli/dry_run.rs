@@ -25,7 +25,13 @@ pub fn text(ready: &Ready, now: Timestamp, project: &Value) -> String {
         if let Command::Perform { id, request, .. } = command
             && let Request::Model(request) = *request
         {
-            let _ = writeln!(out, "\nfirst prompt of {} for model {} ({}):", one_line(&request.asker.cell), one_line(&request.model), one_line(&id.0));
+            let _ = writeln!(
+                out,
+                "\nfirst prompt of {} for model {} ({}):",
+                one_line(&request.asker.cell),
+                one_line(&request.model),
+                one_line(&id.0)
+            );
             for (caption, words) in [("system", request.system.as_str()), ("prompt", first_words(&request.messages))] {
                 let _ = writeln!(out, "--- {caption}");
                 for line in lines(words, PROMPT_LINES) {

@@ -34,7 +34,10 @@ pub fn find(name: &str, folder: Option<&Path>) -> Result<Loaded, String> {
         }
     }
     let known = Bundle::embedded_names().join(", ");
-    Err(format!("no workflow, file or trigger word `{}`; built in are: {known} (see `rsf init`), more with --workflows DIR", name.escape_debug()))
+    Err(format!(
+        "no workflow, file or trigger word `{}`; built in are: {known} (see `rsf init`), more with --workflows DIR",
+        name.escape_debug()
+    ))
 }
 
 fn triggered(loaded: &Loaded, word: &str) -> bool {

@@ -134,7 +134,11 @@ fn effects(launch: &Launch, scratch: &Path) -> Result<Effects, Refused> {
     };
     let tools = Registry::new(config).map_err(|e| failed(e.to_string()))?;
     let root = Root::open(&launch.root).map_err(|e| failed(e.to_string()))?;
-    Ok(Effects { tools: Arc::new(tools), models: Arc::new(Models(Arc::clone(&launch.providers))), files: Arc::new(ProjectFiles::new(root)) })
+    Ok(Effects {
+        tools: Arc::new(tools),
+        models: Arc::new(Models(Arc::clone(&launch.providers))),
+        files: Arc::new(ProjectFiles::new(root)),
+    })
 }
 
 fn options(launch: &Launch, journal: &Path) -> Options {

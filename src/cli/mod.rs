@@ -1,22 +1,22 @@
 //! Commands: one file each, with its arguments and its function. Prints and ends with an exit status; decides nothing about documents.
 
 pub mod demo;
-mod explain;
 mod dry_run;
+mod explain;
 mod find;
-mod launch;
-mod ready;
-mod tidy;
 pub mod graph;
 pub mod init;
+mod launch;
 pub mod load;
 pub mod params;
 pub mod place;
+mod ready;
 pub mod reference;
 pub mod resume;
 pub mod run;
 mod schema;
 pub mod settings;
+mod tidy;
 mod validate;
 
 use clap::{Parser, Subcommand};

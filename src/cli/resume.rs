@@ -69,7 +69,11 @@ fn choose(root: &Path, name: Option<&str>) -> Result<PathBuf, Refused> {
         }
     }
     found.sort();
-    let open = |run: &PathBuf| Reader::open(run).and_then(|mut reader| reader.poll()).is_ok_and(|records| !records.iter().any(|r| matches!(r.entry, Entry::End { .. })));
+    let open = |run: &PathBuf| {
+        Reader::open(run)
+            .and_then(|mut reader| reader.poll())
+            .is_ok_and(|records| !records.iter().any(|r| matches!(r.entry, Entry::End { .. })))
+    };
     let chosen = if name.is_some() { found.pop().map(|(_, run)| run) } else { found.into_iter().rev().map(|(_, run)| run).find(open) };
     chosen.ok_or_else(|| {
         let what = name.map_or_else(|| "no unfinished run".to_owned(), |name| format!("no run `{}`", name.escape_debug()));

@@ -220,4 +220,3 @@ impl Args {
         <Run as clap::Parser>::try_parse_from(argv).map(|run| run.args)
     }
 }
-

@@ -308,7 +308,9 @@ impl<C: Core> Driver<C> {
                 actions.extend(self.running.give_up(&id).map(Action::Cancel));
             }
             Command::Release { owner } => actions.push(Action::Release(owner)),
-            Command::Await { cell, .. } => return Err(DriverError::Stuck(format!("{cell} waits for a script, which only a simulation has"))),
+            Command::Await { cell, .. } => {
+                return Err(DriverError::Stuck(format!("{cell} waits for a script, which only a simulation has")));
+            }
             Command::Note(note) => {
                 self.journal.append_note(at, &note)?;
                 actions.push(Action::Tell(Event::Note { at, note }));

@@ -74,7 +74,13 @@ impl Machine {
             if event == "end" {
                 self.ending = Some((stop.result, stop.reason));
             } else {
-                self.stops.push(super::state::Requested { from_failure: false, place, cell: None, result: stop.result, reason: stop.reason });
+                self.stops.push(super::state::Requested {
+                    from_failure: false,
+                    place,
+                    cell: None,
+                    result: stop.result,
+                    reason: stop.reason,
+                });
             }
         }
     }

@@ -202,7 +202,13 @@ impl Machine {
             let place = self.next_place(cell);
             let by = format!("on.{event}");
             self.out.push(Command::Note(super::contract::Note { place, event: NoteEvent::Stop { result: stop.result.clone(), by } }));
-            self.stops.push(Requested { from_failure: event == "failure", place, cell: Some(cell), result: stop.result, reason: stop.reason });
+            self.stops.push(Requested {
+                from_failure: event == "failure",
+                place,
+                cell: Some(cell),
+                result: stop.result,
+                reason: stop.reason,
+            });
         }
         if event == "attempt" { self.after_attempt(cell) } else { self.give_up(cell) }
     }

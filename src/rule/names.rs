@@ -33,7 +33,7 @@ const DOUBLINGS: usize = 20;
 /// Names a text uses, each with the bytes of its first use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    /// Free variables with dotted paths as far as they are written with dots, e.g. `config.models.coder`.
+    /// Free variables with dotted paths as far as they are written with dots, e.g. `config.models.writer`.
     pub variables: BTreeMap<String, (usize, usize)>,
     /// Functions called.
     pub functions: BTreeMap<String, (usize, usize)>,

@@ -1,6 +1,5 @@
 //! The driver with a small machine: order of finishing, crashes at every write, timers, stops, interrupts, panics.
 
-
 use crate::fake::{Death, FakeClock, FakeCore, FakeExecutor, Log, MortalDisk, SMALL, Shape, TINY, header, options};
 use rsf::base::Timestamp;
 use rsf::driver::{Driver, DriverError, Event, Options, RunEnd, past_events};

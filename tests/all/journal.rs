@@ -1,6 +1,5 @@
 //! The journal by itself: what is written reads back, what is damaged is seen, what is torn is cut, and nothing is invented.
 
-
 use crate::fake::{all_outcomes, header};
 use proptest::prelude::*;
 use rsf::agent::{Asker, Message, ModelRequest};

@@ -1,6 +1,5 @@
 //! RDF as tools see it: Turtle files good and bad, terms that try to be syntax, queries that cost too much.
 
-
 use crate::desk::{MemoryDesk, case, case_text};
 use rsf::knowledge::{Bounds, Graph, Node, QueryErrorKind, ReadErrorKind, ask, read, rescue};
 use rsf::model::tool::{ToolError, ToolErrorKind};

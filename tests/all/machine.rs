@@ -50,7 +50,8 @@ fn cases() -> Vec<Case> {
         .map(|path| {
             let case: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
             let outcomes = case["outcomes"].as_object().unwrap();
-            let script = outcomes.iter().map(|(cell, list)| (cell.clone(), list.as_array().unwrap().iter().map(scripted).collect())).collect();
+            let script =
+                outcomes.iter().map(|(cell, list)| (cell.clone(), list.as_array().unwrap().iter().map(scripted).collect())).collect();
             let trace = case["trace"].as_array().unwrap().iter().map(|l| l.as_str().unwrap().to_owned()).collect();
             let plan = plan_of(&case["document"], case.get("limit").and_then(Value::as_u64));
             Case { name: path.file_stem().unwrap().to_string_lossy().into_owned(), plan, script, trace }
@@ -152,7 +153,8 @@ fn documents() -> impl Strategy<Value = Value> {
     (1usize..4, 2u32..5, proptest::collection::vec((any::<u16>(), any::<u16>(), any::<bool>()), 1..12)).prop_map(|(roles, steps, ends)| {
         let cell_count = roles * steps as usize;
         let mut inputs: Vec<Vec<String>> = vec![Vec::new(); cell_count];
-        let mut outputs: Vec<Vec<String>> = (0..cell_count).map(|i| vec![if i % 3 == 0 { format!("T{i}|U{i}") } else { format!("T{i}") }]).collect();
+        let mut outputs: Vec<Vec<String>> =
+            (0..cell_count).map(|i| vec![if i % 3 == 0 { format!("T{i}|U{i}") } else { format!("T{i}") }]).collect();
         let mut flows = Vec::new();
         for (index, (a, b, looping)) in ends.into_iter().enumerate() {
             let (from, to) = (usize::from(a) % cell_count, usize::from(b) % cell_count);
@@ -174,7 +176,8 @@ fn documents() -> impl Strategy<Value = Value> {
                 let cells: serde_json::Map<String, Value> = (0..roles)
                     .map(|r| {
                         let i = s * roles + r;
-                        let cell = serde_json::json!({"task": "t", "description": "d", "in": inputs[i], "out": std::mem::take(&mut outputs[i])});
+                        let cell =
+                            serde_json::json!({"task": "t", "description": "d", "in": inputs[i], "out": std::mem::take(&mut outputs[i])});
                         (format!("r{r}"), cell)
                     })
                     .collect();

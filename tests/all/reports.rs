@@ -1,6 +1,5 @@
 //! Reports and sources as tools see them: real reports of pytest and coverage.py, torn ones, and none at all.
 
-
 use crate::desk::{MemoryDesk, case, case_text};
 use rsf::model::tool::{ToolError, ToolErrorKind};
 use rsf::tool::{rdf_index, reports_coverage, reports_tests, syntax_query};

@@ -39,11 +39,8 @@ fn seal(path: &str) -> Plan {
     assert!(problems.iter().all(|p| p.severity != Severity::Error), "{problems:#?}");
     let (workflow, problems) = rsf::model::decode(&tree);
     assert!(problems.is_empty(), "{problems:#?}");
-    let settings = Settings {
-        config: workflow.execution.config.clone(),
-        limits: workflow.execution.limits.clone(),
-        params: serde_json::Map::new(),
-    };
+    let settings =
+        Settings { config: workflow.execution.config.clone(), limits: workflow.execution.limits.clone(), params: serde_json::Map::new() };
     match Plan::seal(workflow, &document, &files(), settings, &|_| Err("no table files".to_owned())) {
         Ok(plan) => plan,
         Err(errors) => panic!("{path}: {errors:#?}"),
@@ -70,8 +67,27 @@ fn team_loop_without_its_execution_keys_is_the_seed() {
 /// Removes every key of the execution part (docs/language.md, 3).
 fn strip(document: &mut Value) {
     const ROOT: [&str; 21] = [
-        "params", "triggers", "requires", "config", "profiles", "ids", "types", "state", "rules", "constraints", "independence", "on", "view",
-        "estimate", "price", "logs", "results", "limits", "ordering", "outputs", "dir",
+        "params",
+        "triggers",
+        "requires",
+        "config",
+        "profiles",
+        "ids",
+        "types",
+        "state",
+        "rules",
+        "constraints",
+        "independence",
+        "on",
+        "view",
+        "estimate",
+        "price",
+        "logs",
+        "results",
+        "limits",
+        "ordering",
+        "outputs",
+        "dir",
     ];
     let root = document.as_object_mut().unwrap();
     ROOT.iter().for_each(|key| drop(root.remove(*key)));

@@ -1,3 +1,5 @@
+//! What a session asks, tolerates and refuses. Holds no state; every test drives its own session.
+
 use super::*;
 use serde_json::json;
 
@@ -12,7 +14,7 @@ fn spec() -> SessionSpec {
         other => vec![format!("/passed: expected a boolean, got {}", other.unwrap_or(&Value::Null))],
     };
     SessionSpec {
-        asker: Asker { role: "critic".into(), turn: 99, ..Asker::default() },
+        asker: Asker { role: "judge".into(), turn: 99, ..Asker::default() },
         session_id: "s1".into(),
         model: "m".into(),
         system: "be strict".into(),
@@ -60,7 +62,7 @@ fn failed(next: &Next) -> (FailureKind, &str) {
 #[test]
 fn the_first_question_carries_what_was_given() {
     let request = asked(Session::new(spec()).start());
-    assert_eq!((request.asker.turn, request.asker.role.as_str(), request.timeout_ms), (1, "critic", 0));
+    assert_eq!((request.asker.turn, request.asker.role.as_str(), request.timeout_ms), (1, "judge", 0));
     assert_eq!((request.system.as_str(), request.model.as_str(), request.tools.len()), ("be strict", "m", 3));
     assert_eq!(*request.messages, vec![Message::User { text: "judge".into() }]);
     assert_eq!(request.output, spec().output.schema);
