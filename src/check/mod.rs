@@ -15,6 +15,7 @@ pub mod plan;
 mod proof;
 mod references;
 mod tables;
+mod texts;
 mod typing;
 
 use crate::base::{FileId, Problem, Severity, Span, closest, fold_hint};
@@ -62,7 +63,7 @@ pub fn prove(tree: &Tree, workflow: &Workflow, files: &BTreeMap<String, BundleFi
     if found.iter().any(|problem| problem.severity == Severity::Error) {
         return Vec::new();
     }
-    let passes: [Pass; 2] = [tables::check, proof::check];
+    let passes: [Pass; 3] = [tables::check, proof::check, texts::check];
     run(tree, workflow, files, tools, found, &passes)
 }
 
