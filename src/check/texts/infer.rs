@@ -190,20 +190,22 @@ impl<'a> Infer<'a> {
             }
             ExprKind::Call(callee, args) => self.call(callee, args, e),
             ExprKind::List(items) => Ty::list(Ty::either(items.iter().map(|item| self.infer(item)).collect::<Vec<_>>())),
-            ExprKind::Map(pairs) => {
-                let mut fields = Vec::new();
-                let mut closed = true;
-                for (key, value) in pairs {
-                    self.infer(key);
-                    let ty = self.infer(value);
-                    match &key.kind {
-                        ExprKind::Const(key) if key.as_str().is_some() => fields.push((key.as_str().unwrap_or_default().to_owned(), ty)),
-                        _ => closed = false,
-                    }
-                }
-                if closed { Ty::closed(fields) } else { Ty::Any }
+            ExprKind::Map(pairs) => self.object(pairs),
+        }
+    }
+
+    fn object(&mut self, pairs: &[(Expr, Expr)]) -> Ty {
+        let mut fields = Vec::new();
+        let mut closed = true;
+        for (key, value) in pairs {
+            self.infer(key);
+            let ty = self.infer(value);
+            match &key.kind {
+                ExprKind::Const(key) if key.as_str().is_some() => fields.push((key.as_str().unwrap_or_default().to_owned(), ty)),
+                _ => closed = false,
             }
         }
+        if closed { Ty::closed(fields) } else { Ty::Any }
     }
 
     fn args(&mut self, args: &[Arg]) {

@@ -61,20 +61,7 @@ fn operation(texts: &mut Texts<'_, '_>, op: &Op, names: &mut Names, cell: Option
             choices.iter().for_each(|choice| texts.text(at, choice, names));
             Ty::Any
         }
-        OpKind::For { over, body } => {
-            let over = texts.expression(&format!("{at}/for"), over, names);
-            let outer = [names.get("item").cloned(), names.get("index").cloned()];
-            names.insert("item".to_owned(), over.element());
-            names.insert("index".to_owned(), Ty::Number);
-            check(texts, body, names, cell);
-            for (name, old) in ["item", "index"].into_iter().zip(outer) {
-                match old {
-                    Some(ty) => names.insert(name.to_owned(), ty),
-                    None => names.remove(name),
-                };
-            }
-            Ty::list(Ty::Any)
-        }
+        OpKind::For { over, body } => repeat(texts, at, over, body, names, cell),
         OpKind::Do { body, otherwise } => {
             check(texts, body, names, cell);
             check(texts, otherwise, names, cell);
@@ -91,6 +78,21 @@ fn operation(texts: &mut Texts<'_, '_>, op: &Op, names: &mut Names, cell: Option
         }
         OpKind::Return => Ty::Null,
     }
+}
+
+fn repeat(texts: &mut Texts<'_, '_>, at: &str, over: &str, body: &[Op], names: &mut Names, cell: Option<&Cell>) -> Ty {
+    let over = texts.expression(&format!("{at}/for"), over, names);
+    let outer = [names.get("item").cloned(), names.get("index").cloned()];
+    names.insert("item".to_owned(), over.element());
+    names.insert("index".to_owned(), Ty::Number);
+    check(texts, body, names, cell);
+    for (name, old) in ["item", "index"].into_iter().zip(outer) {
+        match old {
+            Some(ty) => names.insert(name.to_owned(), ty),
+            None => names.remove(name),
+        };
+    }
+    Ty::list(Ty::Any)
 }
 
 fn key(at: &str, operation: &str, name: &str) -> String {
