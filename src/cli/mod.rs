@@ -16,6 +16,7 @@ pub mod resume;
 pub mod run;
 mod schema;
 pub mod settings;
+mod simulate;
 mod tidy;
 mod validate;
 
@@ -38,6 +39,7 @@ enum Command {
     Demo(demo::Args),
     Init(init::Args),
     Validate(validate::Args),
+    Simulate(simulate::Args),
     Graph(graph::Args),
     Reference(reference::Args),
     Schema(schema::Args),
@@ -84,6 +86,7 @@ impl Cli {
             Command::Reference(args) => reference::run(&args),
             Command::Trigger(words) => trigger(words),
             Command::Validate(args) => validate::run(&args),
+            Command::Simulate(args) => simulate::run(&args),
             Command::Schema(args) => schema::run(&args),
             Command::Explain(args) => explain::run(&args),
         }

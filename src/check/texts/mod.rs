@@ -32,7 +32,10 @@ use ty::Ty;
 const RENDERS: usize = 6;
 
 pub(super) fn check(context: &mut Context<'_>) {
-    let mut texts = Texts { context, engine: Engine::new(Limits::default()), problems: Vec::new(), said: BTreeSet::new() };
+    let before = places::before(context);
+    let common = places::common(context, &before);
+    let engine = Engine::new(Limits::default());
+    let mut texts = Texts { context, engine, before, common, problems: Vec::new(), said: BTreeSet::new() };
     texts.files_compile();
     places::check(&mut texts);
     let problems = texts.problems;
@@ -43,6 +46,10 @@ pub(super) fn check(context: &mut Context<'_>) {
 struct Texts<'c, 'a> {
     context: &'c Context<'a>,
     engine: Engine,
+    /// What stands before a run exists.
+    before: Names,
+    /// What every cell and program sees.
+    common: Names,
     problems: Vec<Problem>,
     /// A prompt file that is used by many is told of once per place in it.
     said: BTreeSet<(FileId, u32, String)>,
