@@ -84,12 +84,12 @@ pub fn duration_ms(value: &Value) -> Option<u64> {
         Value::Number(seconds) => seconds_to_ms(seconds.as_f64()?),
         Value::String(text) => {
             let text = text.trim();
-            let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim();
+            let digits = text.trim_end_matches(char::is_alphabetic).trim();
             let factor = match text[digits.len()..].trim() {
                 "ms" => 0.001,
-                "s" | "" => 1.0,
-                "m" => 60.0,
-                "h" => 3600.0,
+                "s" | "" | "秒" => 1.0,
+                "m" | "分" | "分钟" => 60.0,
+                "h" | "小时" => 3600.0,
                 _ => return None,
             };
             seconds_to_ms(digits.parse::<f64>().ok()? * factor)

@@ -7,6 +7,7 @@ mod engine;
 mod environment;
 mod error;
 mod functions;
+mod guard;
 mod names;
 mod scan;
 mod scope;

@@ -8,6 +8,7 @@ mod desk;
 mod driver;
 mod fake;
 mod git;
+mod interpret;
 mod journal;
 mod knowledge;
 mod machine;
