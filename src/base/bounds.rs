@@ -46,6 +46,10 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Names of all limits.
+    pub const NAMES: [&str; 10] =
+        ["rounds", "cost", "operations", "turns", "repairs", "parallel", "timeout", "fuel", "expression_size", "output_bytes"];
+
     /// Reads the document's `limits`: whole numbers; `timeout` also as a duration text; `cost` in whole units of the currency.
     ///
     /// # Errors
@@ -128,6 +132,9 @@ mod tests {
     fn limits_name_what_cannot_be_read() {
         let map = json!({"rounds": 0});
         assert!(Limits::read(map.as_object().unwrap()).unwrap_err().contains("rounds"));
+        let one = |name: &str| json!({name: 1000}).as_object().cloned().unwrap();
+        assert!(Limits::NAMES.iter().all(|name| Limits::read(&one(name)).is_ok()));
+        assert!(Limits::read(&one("round")).is_err());
         let map = json!({"cost": 20, "timeout": "5m"});
         let limits = Limits::read(map.as_object().unwrap()).unwrap();
         assert_eq!((limits.cost, limits.timeout_ms), (Some(20_000_000), 300_000));

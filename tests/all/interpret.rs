@@ -288,7 +288,7 @@ fn equipped(mut document: Value, choices: &[u8], flows: bool) -> Value {
             state.insert(name.clone(), json!(0));
             let mut run = vec![
                 json!({"call": "read", "with": {"path": format!("{role}{seq}")}, "as": "got"}),
-                json!({"agent": {"text": "{{ [inputs, received, state] }}", "model": format!("m{}", choice.next().unwrap() % 2), "output": true}, "as": "said"}),
+                json!({"agent": {"text": "{{ [inputs, received, state] }}", "model": format!("m{}", choice.next().unwrap() % 2), "output": {}}, "as": "said"}),
                 json!({"set": {(name): "{{ round }}"}}),
                 json!({"log": {"message": "{{ [inputs, received, state, usage.by_role, run.failures.tool, run.risk_flags] }}"}}),
             ];

@@ -80,7 +80,10 @@ pub(super) fn compile(
 ) -> (Parts, Vec<PlanError>) {
     let mut errors = Vec::new();
     let mut whole = Limits::default();
-    for (name, value) in limits {
+    let known = |name: &String| Limits::NAMES.contains(&name.as_str()) || !workflow.execution.limits.contains_key(name);
+    // Of an unknown name in the document the check of its shape warns, and it is ignored.
+    let limits: Map<String, Value> = limits.iter().filter(|(name, _)| known(name)).map(|(n, v)| (n.clone(), v.clone())).collect();
+    for (name, value) in &limits {
         let mut one = Map::new();
         one.insert(name.clone(), value.clone());
         if let Err(message) = Limits::read(&one) {
@@ -88,7 +91,7 @@ pub(super) fn compile(
         }
     }
     if errors.is_empty() {
-        whole = Limits::read(limits).unwrap_or_default();
+        whole = Limits::read(&limits).unwrap_or_default();
     }
     let cells: usize = workflow.steps.iter().map(|step| step.cells.len()).sum();
     if workflow.execution.ordering == Ordering::Flows && cells > ORDERED_CELLS {
