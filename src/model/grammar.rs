@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn public_spellings_are_read() {
         assert_eq!(shown("A + B").as_deref(), Ok("A+B"));
-        assert_eq!(shown("TaskResult+Verdict(×2)+CoverageReport").as_deref(), Ok("TaskResult+Verdict(×2)+CoverageReport"));
+        assert_eq!(shown("Result+Vote(×2)+Report").as_deref(), Ok("Result+Vote(×2)+Report"));
         assert_eq!(shown("retry|next_kr").as_deref(), Ok("retry|next_kr"));
         assert_eq!(shown("Snapshot(t0) (×3)").as_deref(), Ok("Snapshot(t0)(×3)"));
         assert_eq!(shown("A+A").as_deref(), Ok("A(×2)"));

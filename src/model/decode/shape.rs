@@ -1,6 +1,6 @@
 //! The shape of a document against the JSON Schema that editors use too. Large lists are checked item by item, so that memory stays bounded.
 //!
-//! Operations are left to the decoder, whose messages about them are better than a schema's.
+//! Operations are left to their own file, whose messages about them are better than a schema's.
 
 use super::reader::{Reader, seq};
 use crate::base::{Span, closest};
