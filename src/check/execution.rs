@@ -145,10 +145,13 @@ fn emission(context: &Context<'_>, cell: &Cell, run: &[Op], span: Span, found: &
     let agent_alone = matches!(run, [Op { kind: OpKind::Agent(agent), when: None, .. }] if agent.output.is_none());
     let mut emitted = Emitted::default();
     emitted.collect(run);
+    // What `recover` emits stands in for the cell's work after a failure; it does not do that work.
+    let own = emitted.keys.len();
+    let stops = emitted.stops;
     emitted.collect(&cell.recover);
     let listed: BTreeSet<&TypeRef> = cell.outputs.iter().flat_map(|entry| &entry.term.alternatives).collect();
     let mut made: BTreeSet<TypeRef> = BTreeSet::new();
-    for (key, pointer) in &emitted.keys {
+    for (index, (key, pointer)) in emitted.keys.iter().enumerate() {
         let name = TypeRef::parse(&key.nfc().collect::<String>());
         if !listed.contains(&name) {
             let names: Vec<String> = listed.iter().take(200).map(ToString::to_string).collect();
@@ -163,9 +166,11 @@ fn emission(context: &Context<'_>, cell: &Cell, run: &[Op], span: Span, found: &
                 help,
             ));
         }
-        made.insert(name);
+        if index < own {
+            made.insert(name);
+        }
     }
-    if agent_alone || emitted.stops {
+    if agent_alone || stops {
         return;
     }
     let mut reported = BTreeSet::new();

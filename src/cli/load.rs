@@ -70,9 +70,9 @@ pub fn examine(bundle: Bundle) -> Loaded {
     let readable = problems.iter().all(|problem| matches!(problem.code, "RSF105" | "RSF114"));
     let mut workflow = Workflow::default();
     if readable {
+        let tools: Vec<&str> = crate::model::tools::descriptors().iter().map(|tool| tool.name).collect();
         let repeated = problems.iter().any(|problem| problem.code == "RSF105");
         let (decoded, shape) = model::decode(&tree);
-        let tools: Vec<&str> = model::tools::descriptors().iter().map(|tool| tool.name).collect();
         let found = shape.into_iter().chain(check::check(&tree, &decoded, &files, &tools));
         // Which of two values was meant is not known, so what merely is odd about the first is left unsaid.
         problems.extend(found.filter(|problem| !repeated || problem.severity == Severity::Error));

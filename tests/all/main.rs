@@ -4,6 +4,7 @@
 mod architecture;
 mod bundle;
 mod commands;
+mod cover;
 mod desk;
 mod driver;
 mod fake;
@@ -11,6 +12,7 @@ mod git;
 mod interpret;
 mod journal;
 mod knowledge;
+mod language;
 mod machine;
 mod provider;
 mod report;
