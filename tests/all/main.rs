@@ -9,6 +9,7 @@ mod desk;
 mod driver;
 mod fake;
 mod git;
+mod interpret;
 mod journal;
 mod knowledge;
 mod machine;
