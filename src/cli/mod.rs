@@ -106,9 +106,10 @@ fn print(text: &str) {
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }
 
-/// Writes a line to standard error.
+/// Writes a line to standard error; names of files may hold what a terminal would act on.
 fn complain(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let harmless: String = text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect();
+    let _ = writeln!(std::io::stderr().lock(), "{harmless}");
 }
 
 /// `rsf WORD …`, where the word names a workflow.
