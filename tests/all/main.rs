@@ -4,12 +4,15 @@
 mod architecture;
 mod bundle;
 mod commands;
+mod demo;
 mod desk;
 mod driver;
 mod fake;
 mod git;
+mod goals;
 mod journal;
 mod knowledge;
+mod loops;
 mod machine;
 mod provider;
 mod report;
