@@ -6,6 +6,7 @@ mod bundle;
 mod commands;
 mod desk;
 mod driver;
+mod durable;
 mod fake;
 mod git;
 mod journal;
