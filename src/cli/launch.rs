@@ -5,7 +5,7 @@ use super::run::Format;
 use super::{Status, complain, leftovers, tidy};
 use crate::base::digest_json;
 use crate::check::plan::{self, Plan};
-use crate::driver::{Driver, DriverError, Event, Options, RunEnd, listen};
+use crate::driver::{Driver, DriverError, Event, Options, RunEnd, listen, past_events};
 use crate::executor::{Effects, Models, ProjectFiles};
 use crate::journal::{Durability, Header, Journal, Opened, Record, RunLock, run_folder};
 use crate::machine::{Machine, Prepared};
@@ -40,6 +40,8 @@ pub struct Launch {
     pub own_files: Vec<String>,
     /// How progress is shown.
     pub format: Format,
+    /// Branch to work on, where it is not the present one.
+    pub branch: Option<String>,
 }
 
 /// Begins a run: from here on files are written.
@@ -50,6 +52,10 @@ pub fn begin(launch: &Launch) -> Result<Status, Refused> {
     let _lock = RunLock::acquire(&launch.root.join(&dir), &run, SystemClock.now()).map_err(|e| io(e.to_string()))?;
     let root = leftovers::open(&launch.root, &dir).map_err(|fault| io(fault.to_string()))?;
     leftovers::clear(&root, &dir, &[]).iter().for_each(|note| complain(&format!("rsf: {note}")));
+    // With the lock held: no run that is under way ever sees its branch changed.
+    if let Some(branch) = &launch.branch {
+        Repo::require(&launch.root).and_then(|repo| repo.switch_to(branch)).map_err(|fault| io(fault.to_string()))?;
+    }
     keep_out_of_git(launch).map_err(io)?;
     tidy::put_away(&root, launch.plan.workflow(), &run).map_err(|fault| io(fault.to_string()))?;
     let folder = run_folder(&launch.root.join(&dir), &run).map_err(|e| io(e.to_string()))?;
@@ -57,11 +63,9 @@ pub fn begin(launch: &Launch) -> Result<Status, Refused> {
     drive(launch, journal, None)
 }
 
-/// Goes on with a run whose process ended.
-pub fn go_on(launch: &Launch, opened: Opened) -> Result<Status, Refused> {
+/// Goes on with a run whose process ended; whoever opened its journal holds the project's lock.
+pub fn go_on(launch: &Launch, opened: Opened, _lock: &RunLock) -> Result<Status, Refused> {
     let dir = tidy::run_dir(launch.plan.workflow());
-    let lock = RunLock::acquire(&launch.root.join(&dir), &launch.prepared.run_id, SystemClock.now());
-    let _lock = lock.map_err(|e| refuse(Status::Code(1), &e.to_string()))?;
     let root = leftovers::open(&launch.root, &dir).map_err(|fault| refuse(Status::Code(1), &fault.to_string()))?;
     let left = leftovers::clear(&root, &dir, &opened.records);
     opened.notes.iter().chain(&left).for_each(|note| complain(&format!("rsf: {note}")));
@@ -106,7 +110,10 @@ fn drive(launch: &Launch, journal: Journal, records: Option<Vec<Record>>) -> Res
     let (sender, mut events) = unbounded_channel::<Event>();
     let options = options(launch, journal.path());
     let mut watch = watcher(launch);
-    let places = places(launch, journal.path());
+    let places = places(launch);
+    if let Some(records) = &records {
+        watch.remember(&past_events(records, &options.journal, |result| exit_code(&launch.plan, result)));
+    }
     let shown = std::thread::spawn(move || {
         while let Some(event) = events.blocking_recv() {
             watch.event(&event);
@@ -172,13 +179,10 @@ fn watcher(launch: &Launch) -> Watch {
     }
 }
 
-fn places(launch: &Launch, journal: &Path) -> Vec<(String, String)> {
+/// The journal is named by the last screen itself.
+fn places(launch: &Launch) -> Vec<(String, String)> {
     let dir = launch.root.join(tidy::run_dir(launch.plan.workflow()));
-    vec![
-        ("project".to_owned(), launch.root.display().to_string()),
-        ("run directory".to_owned(), dir.display().to_string()),
-        ("journal".to_owned(), journal.display().to_string()),
-    ]
+    vec![("project".to_owned(), launch.root.display().to_string()), ("run directory".to_owned(), dir.display().to_string())]
 }
 
 fn status(launch: &Launch, end: Result<RunEnd, DriverError>) -> Status {

@@ -75,6 +75,19 @@ fn sample(points: &[String]) -> Vec<String> {
 }
 
 #[test]
+fn crashes_in_a_row_and_during_the_resume_change_nothing() {
+    let base = Base::new();
+    let (wanted, points) = undisturbed(&base);
+    let total = points.len();
+    // Early, in the middle, late; the second and third kill come within what the first resume does again, or much later.
+    let lists: [&[usize]; 5] = [&[total / 3, 1], &[total / 3, 3, 2], &[total / 2, 10, 10], &[1, 1, 1, total / 4], &[total * 9 / 10, 5, 40]];
+    let deaths: Vec<Vec<String>> = lists.iter().map(|list| list.iter().map(ToString::to_string).collect()).collect();
+    let (killed, failures) = try_all(&base, &wanted, &deaths);
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert_eq!(killed, deaths.iter().map(Vec::len).sum::<usize>(), "a point was not reached");
+}
+
+#[test]
 fn a_run_killed_anywhere_goes_on_as_if_nothing_had_happened() {
     let base = Base::new();
     let (wanted, points) = undisturbed(&base);

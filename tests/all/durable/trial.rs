@@ -2,7 +2,6 @@
 
 use regex::Regex;
 use rsf::journal::{Blobs, Reader, canonical};
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt;
@@ -85,7 +84,8 @@ impl Base {
 }
 
 fn program(project: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_rsf"));
+    // Another build of it may be tried, e.g. a release build with the feature `fault-points`.
+    let mut command = Command::new(std::env::var_os("RSF_CRASH_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_rsf").into()));
     command.stdin(Stdio::null()).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
     command.env_remove("RSF_CRASH_AT").env_remove("RSF_CRASH_LOG").current_dir(project);
     command
@@ -261,9 +261,4 @@ fn around(line: Option<&str>, other: Option<&str>) -> String {
 /// The engine's last words, for a report of a failure.
 pub fn last(text: &str) -> String {
     text.lines().rev().take(4).map(|line| line.chars().take(400).collect::<String>()).collect::<Vec<_>>().join("\n    ")
-}
-
-/// The value at a pointer of a JSON file.
-pub fn json(path: &Path) -> Value {
-    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
