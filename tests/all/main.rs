@@ -9,6 +9,7 @@ mod demo;
 mod desk;
 mod driver;
 mod endpoint;
+mod durable;
 mod fake;
 mod git;
 mod interpret;
