@@ -14,6 +14,7 @@ mod operations;
 pub mod plan;
 mod references;
 mod tables;
+mod sealing;
 mod typing;
 
 use crate::base::{FileId, Problem, Severity, Span, closest, fold_hint};
@@ -54,6 +55,7 @@ pub fn check(tree: &Tree, workflow: &Workflow, files: &BTreeMap<String, BundleFi
         operations::check,
         files::check,
         tables::check,
+        sealing::check,
     ] {
         pass(&mut context);
     }

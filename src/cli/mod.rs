@@ -7,6 +7,7 @@ mod find;
 pub mod graph;
 pub mod init;
 mod launch;
+mod leftovers;
 pub mod load;
 pub mod params;
 pub mod place;
