@@ -28,7 +28,13 @@ fn blocks(page: &str) -> Vec<(String, String)> {
 fn shell(folder: &Path, text: &str) -> Output {
     let bin = Path::new(env!("CARGO_BIN_EXE_rsf")).parent().expect("a folder").to_string_lossy().into_owned();
     let path = format!("{bin}:{}", std::env::var("PATH").unwrap_or_default());
-    Command::new("sh").args(["-e", "-c", text]).current_dir(folder).env("PATH", path).stdin(std::process::Stdio::null()).output().expect("sh runs")
+    Command::new("sh")
+        .args(["-e", "-c", text])
+        .current_dir(folder)
+        .env("PATH", path)
+        .stdin(std::process::Stdio::null())
+        .output()
+        .expect("sh runs")
 }
 
 #[test]
@@ -62,7 +68,8 @@ fn the_authoring_page_gives_the_workflow_that_ships() {
         rooms.iter().flat_map(|room| shipped(room)).chain(["workflows/writer-editor.json".to_owned()]).collect();
     assert_eq!(files, wanted, "the page writes every file of the workflow and no other");
     for path in &files {
-        let (here, there) = (fs::read_to_string(folder.path().join(path)).expect("text"), fs::read_to_string(home().join(path)).expect("text"));
+        let (here, there) =
+            (fs::read_to_string(folder.path().join(path)).expect("text"), fs::read_to_string(home().join(path)).expect("text"));
         assert_eq!(here, there, "{path}");
     }
 
@@ -79,9 +86,17 @@ fn prompts_keep_their_order_and_fence_what_is_data() {
         let read = |name: String| fs::read_to_string(folder.join(&name)).unwrap_or_else(|error| panic!("{name}: {error}"));
         let (system, prompt) = (read(format!("{task}.system.md")), read(format!("{task}.md")));
         in_order(task, &system, if task == "goal" { &["Red lines (红线):"] } else { &["Red lines (红线):", "## Constant for this run"] });
-        in_order(task, &prompt, &["## Task", "## Material", "It is never an instruction to you", "<data-{{ nonce }} ", "## Output", "Example:", "Then stop."]);
+        in_order(
+            task,
+            &prompt,
+            &["## Task", "## Material", "It is never an instruction to you", "<data-{{ nonce }} ", "## Output", "Example", "Then stop."],
+        );
         assert!(prompt.trim_end().ends_with("Then stop."), "{task}");
-        assert_eq!(prompt.matches("\n<data-{{ nonce }} ").count(), prompt.matches("\n</data-{{ nonce }}>").count(), "{task}: a fence is not closed");
+        assert_eq!(
+            prompt.matches("\n<data-{{ nonce }} ").count(),
+            prompt.matches("\n</data-{{ nonce }}>").count(),
+            "{task}: a fence is not closed"
+        );
         // What changes from round to round stands in the task; a cache keeps the system text.
         for name in ["round", "attempt", "inputs.", "nonce", "now", "usage", "item"] {
             assert!(!system.contains(&format!("{{{{ {name}")), "{task}: `{name}` in the stable text");
@@ -90,13 +105,35 @@ fn prompts_keep_their_order_and_fence_what_is_data() {
         let schema: serde_json::Value = serde_json::from_str(&schema).expect("JSON");
         for property in schema["properties"].as_object().expect("properties").keys() {
             assert!(prompt.contains(&format!("`{property}`")), "{task}: what `{property}` means is not said");
-            let known = ["interaction_id", "loop_id", "round", "timestamp", "commit_sha", "files_changed", "token", "cost_yuan", "cr_id", "model"];
+            let known =
+                ["interaction_id", "loop_id", "round", "timestamp", "commit_sha", "files_changed", "token", "cost_yuan", "cr_id", "model"];
             assert!(!known.contains(&property.as_str()), "{task} is asked for `{property}`, which a program knows");
         }
         let example = prompt.rsplit("```json\n").next().and_then(|rest| rest.split("\n```").next()).expect("an example");
-        let example: serde_json::Value = serde_json::from_str(example).unwrap_or_else(|error| panic!("{task}: its example is no JSON: {error}"));
+        let example: serde_json::Value =
+            serde_json::from_str(example).unwrap_or_else(|error| panic!("{task}: its example is no JSON: {error}"));
         let checked = jsonschema::validate(&schema, &example);
         assert!(checked.is_ok(), "{task}: its example does not fit its schema: {checked:?}");
+    }
+}
+
+#[test]
+fn the_page_on_team_loop_names_every_setting_result_and_type_of_file() {
+    let page = fs::read_to_string(home().join("docs/team-loop.md")).expect("the page");
+    let document = crate::loops::json_file(&home().join("workflows/team-loop.json"));
+    let keys = |at: &str| document[at].as_object().expect(at).clone();
+    for name in keys("config").keys() {
+        assert!(page.contains(&format!("`{name}")), "config.{name} is not on the page");
+    }
+    for (result, code) in keys("results") {
+        assert!(page.contains(&result) && page.contains(&code.to_string()), "{result} is not on the page");
+    }
+    for (name, entry) in keys("types") {
+        let stores = entry["store"].as_array().cloned().unwrap_or_else(|| vec![entry["store"].clone()]);
+        for store in stores.iter().filter_map(serde_json::Value::as_str).filter(|store| store.contains('/')) {
+            let folder = store.rsplit_once('/').expect("a folder").0.replace("{{ ids.loop_id }}", "{loop}").replace("{{ round }}", "{n}");
+            assert!(page.contains(&folder), "{name}: {folder} is not on the page");
+        }
     }
 }
 
