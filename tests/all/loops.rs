@@ -161,6 +161,9 @@ fn prepare(case: &Value) -> Loop {
     script["answers"] = answers.into();
     let workflow = bundle(&temp.path().join("bundle"), &script);
     let mut config = case.get("config").cloned().unwrap_or_else(|| json!({}));
+    if config.get("repeats").is_none() {
+        config["repeats"] = 2.into();
+    }
     config["python"] = tools.join("python").to_string_lossy().into();
     config["providers"] =
         json!({ "deepseek": null, "zai": null, "scripted": { "wire": "scripted", "models": ["*"], "script": "samples/script.json" } });
