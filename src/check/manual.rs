@@ -14,8 +14,8 @@ const SOURCES: [&str; 14] = [
     include_str!("execution.rs"),
     include_str!("operations.rs"),
     include_str!("files.rs"),
-    include_str!("tables.rs"),
     include_str!("sealing.rs"),
+    include_str!("tables.rs"),
 ];
 
 /// The manual of one code, title first; `None` for a code nobody knows.

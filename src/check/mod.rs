@@ -54,8 +54,8 @@ pub fn check(tree: &Tree, workflow: &Workflow, files: &BTreeMap<String, BundleFi
         execution::check,
         operations::check,
         files::check,
-        tables::check,
         sealing::check,
+        tables::check,
     ] {
         pass(&mut context);
     }

@@ -17,6 +17,7 @@ mod goals;
 mod interpret;
 mod journal;
 mod knowledge;
+mod language;
 mod loops;
 mod machine;
 mod program;

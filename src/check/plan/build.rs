@@ -6,7 +6,7 @@ use super::net::Net;
 use super::register::{Registered, register};
 use crate::base::{Limits, digest_json};
 use crate::model::{Ordering, TableRef, TypeDef, Workflow};
-use crate::rule::{CompiledTable, Engine, ExprError, Limits as TextLimits, TableError, TableErrorKind};
+use crate::rule::{CompiledTable, Engine, ExprError, Limits as TextLimits};
 use crate::schema::{Schema, TypeSchemas};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -35,8 +35,8 @@ pub struct PlanError {
     pub code: &'static str,
     /// The bytes meant in the text at that place.
     pub range: Option<(usize, usize)>,
-    /// Where it stands in a file that the place names: path and pointer.
-    pub inside: Option<(String, String)>,
+    /// The file of the bundle it stands in, where it is not the document.
+    pub file: Option<String>,
 }
 
 impl PlanError {
@@ -46,7 +46,7 @@ impl PlanError {
     }
 
     pub(super) fn coded(code: &'static str, place: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { place: place.into(), message: message.into(), code, range: None, inside: None }
+        Self { place: place.into(), message: message.into(), code, range: None, file: None }
     }
 
     /// A text that does not compile.
@@ -207,23 +207,12 @@ fn compile_tables(
                 Ok(compiled) => {
                     tables.insert(name.clone(), compiled);
                 }
-                Err(faults) => errors.extend(faults.into_iter().map(|fault| table_fault(fault, &place, reference))),
+                Err(faults) => errors.extend(faults.into_iter().map(|fault| PlanError::new(&place, fault.to_string()))),
             },
             Err(message) => errors.push(PlanError::new(place, message)),
         }
     }
     tables
-}
-
-fn table_fault(fault: TableError, place: &str, reference: &TableRef) -> PlanError {
-    // Schemas of a table in the document are looked at by another check.
-    let reported = fault.kind == TableErrorKind::Schema && matches!(reference, TableRef::Inline(_));
-    let range = fault.cause.as_ref().and_then(|cause| cause.range);
-    let error = PlanError { range, ..PlanError::coded(if reported { "" } else { "RSF918" }, place, fault.message) };
-    match reference {
-        TableRef::Path(path) => PlanError { inside: Some((path.clone(), fault.at)), ..error },
-        TableRef::Inline(_) => PlanError { place: format!("{place}{}", fault.at), ..error },
-    }
 }
 
 fn compile_types(types: &BTreeMap<String, TypeDef>, files: &Files, errors: &mut Vec<PlanError>) -> TypeSchemas {
