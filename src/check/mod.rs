@@ -13,8 +13,8 @@ mod net;
 mod operations;
 pub mod plan;
 mod references;
-mod tables;
 mod sealing;
+mod tables;
 mod typing;
 
 use crate::base::{FileId, Problem, Severity, Span, closest, fold_hint};

@@ -22,7 +22,8 @@ pub(super) fn check(context: &mut Context<'_>) {
     // A table that cannot be read is a finding of another check.
     let table = |text: &str| {
         let (tree, problems) = syntax::parse(text.as_bytes(), FileId(0));
-        let root = tree.root.as_ref().filter(|_| problems.iter().all(|problem| problem.severity != Severity::Error)).ok_or_else(String::new)?;
+        let root =
+            tree.root.as_ref().filter(|_| problems.iter().all(|problem| problem.severity != Severity::Error)).ok_or_else(String::new)?;
         let (table, problems) = decode_table(root, FileId(0), "");
         if problems.iter().any(|problem| problem.severity == Severity::Error) { Err(String::new()) } else { Ok(table) }
     };

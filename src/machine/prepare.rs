@@ -130,7 +130,10 @@ fn independent(plan: &Plan, scope: &Scope) -> Result<(), Refusal> {
             if let (Some(judge), Some(judged)) = (model(role), model(&rule.from))
                 && same_model(&judge, &judged)
             {
-                return Err(Refusal(format!("independence broken: {role} must judge with another model than {}, both are `{judged}`", rule.from)));
+                return Err(Refusal(format!(
+                    "independence broken: {role} must judge with another model than {}, both are `{judged}`",
+                    rule.from
+                )));
             }
         }
     }

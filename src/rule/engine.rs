@@ -181,7 +181,8 @@ impl Engine {
         let name = self.inner.expressions.get(source).ok_or_else(|| not_in_plan(source))?;
         let template = self.inner.env.get_template(name).map_err(|_| not_in_plan(source))?;
         let root = Val::from_object(Root { scope: scope.clone(), depth: 0 });
-        let captured = template.render_captured(root).map_err(|error| ExprError::from_guarded(&error, source, BEFORE.len(), template.source()))?;
+        let captured =
+            template.render_captured(root).map_err(|error| ExprError::from_guarded(&error, source, BEFORE.len(), template.source()))?;
         let value = captured.state().lookup(VALUE).unwrap_or(Val::UNDEFINED);
         settle(value).map_err(|error| located(error, source))
     }

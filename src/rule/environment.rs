@@ -78,7 +78,8 @@ pub(super) fn render_file(env: &Environment, path: &str, root: Root) -> Result<(
     let template = env
         .get_template(&file_name(path))
         .map_err(|_| ExprError::new(ExprErrorKind::NotInPlan, format!("the file `{path}` is not among the templates of the plan"), path))?;
-    let captured = template.render_captured(Val::from_object(root)).map_err(|error| ExprError::from_guarded(&error, path, 0, template.source()))?;
+    let captured =
+        template.render_captured(Val::from_object(root)).map_err(|error| ExprError::from_guarded(&error, path, 0, template.source()))?;
     let fuel = captured.state().fuel_levels().map_or(0, |(used, _)| used);
     Ok((captured.into_output(), fuel))
 }

@@ -54,7 +54,9 @@ fn operands(source: &str, tokens: &[Token]) -> Vec<usize> {
     let mut places = Vec::new();
     for (index, _) in tokens.iter().enumerate().filter(|(_, token)| text(source, token) == "*") {
         // A `*` without a left operand hands over arguments.
-        let Some(left) = index.checked_sub(1).and_then(|left| tokens.get(left)).filter(|token| ends_operand(source, token)) else { continue };
+        let Some(left) = index.checked_sub(1).and_then(|left| tokens.get(left)).filter(|token| ends_operand(source, token)) else {
+            continue;
+        };
         places.push(left.end);
         places.extend(right_end(source, tokens, index));
     }

@@ -34,8 +34,14 @@ fn demo() -> &'static Demo {
         let text = |key: &str| chosen[key].as_str().expect("text").to_owned();
         let (goal, profile) = (text("goal"), text("profile"));
         let repo = project.to_string_lossy().into_owned();
-        let ran = rsf(&["run", "team-loop", &goal, "--repo", &repo, "--profile", &profile, "--yes", "--format", "json"], temp.path(), |_| {});
-        let run = ran.events.first().and_then(|e| e["run"].as_str()).unwrap_or_else(|| panic!("it did not start (is pytest in PATH? see .ci/test): {}", ran.stderr)).to_owned();
+        let ran =
+            rsf(&["run", "team-loop", &goal, "--repo", &repo, "--profile", &profile, "--yes", "--format", "json"], temp.path(), |_| {});
+        let run = ran
+            .events
+            .first()
+            .and_then(|e| e["run"].as_str())
+            .unwrap_or_else(|| panic!("it did not start (is pytest in PATH? see .ci/test): {}", ran.stderr))
+            .to_owned();
         Demo { _temp: temp, project, run, ran }
     })
 }
@@ -78,7 +84,8 @@ fn measured(project: &Path) -> [u64; 4] {
 }
 
 fn counts(report: &Value) -> [u64; 4] {
-    ["/lines/total", "/lines/covered", "/branches/total", "/branches/covered"].map(|at| report.pointer(at).and_then(Value::as_u64).expect("a number"))
+    ["/lines/total", "/lines/covered", "/branches/total", "/branches/covered"]
+        .map(|at| report.pointer(at).and_then(Value::as_u64).expect("a number"))
 }
 
 #[test]
@@ -87,7 +94,8 @@ fn it_ends_in_success_with_one_attempt_rejected_reverted_and_made_again() {
     let ended = demo.ran.ended();
     assert_eq!((ended["result"].as_str(), demo.ran.code), (Some("SUCCESS"), Some(0)), "{ended}");
     let tags = git(&demo.project, &["tag"]);
-    let wanted: Vec<String> = (1..=6).map(|n| format!("team-loop/{}/R{n}-{}", demo.run, if n == 2 { "failed" } else { "passed" })).collect();
+    let wanted: Vec<String> =
+        (1..=6).map(|n| format!("team-loop/{}/R{n}-{}", demo.run, if n == 2 { "failed" } else { "passed" })).collect();
     assert_eq!(tags.lines().collect::<Vec<_>>(), wanted);
 
     let patch = demo.text(&format!(".team-loop/patches/{}.patch", demo.id()));
@@ -134,8 +142,21 @@ fn the_numbers_are_those_an_independent_measurement_gives() {
 fn every_log_record_has_the_fifteen_fields_and_each_round_its_seven_confirmations() {
     let demo = demo();
     let fields = [
-        "interaction_id", "session_id", "round", "timestamp", "level", "agent", "intent", "message", "tools_used", "tool_calls", "failures",
-        "latency_ms", "tokens_in", "tokens_out", "risk_flags",
+        "interaction_id",
+        "session_id",
+        "round",
+        "timestamp",
+        "level",
+        "agent",
+        "intent",
+        "message",
+        "tools_used",
+        "tool_calls",
+        "failures",
+        "latency_ms",
+        "tokens_in",
+        "tokens_out",
+        "risk_flags",
     ];
     for round in 1..=6 {
         let records: Vec<Value> = ROLES.iter().flat_map(|role| demo.lines(round, role)).collect();
@@ -182,7 +203,10 @@ fn the_papers_agree_with_each_other() {
         let cr = demo.json(&format!(".team-loop/cr/CR-{round}.json"));
         assert_eq!((&cr["cr_id"], &cr["interaction_id"]), (&json!(round), &json!(demo.id())));
         assert_eq!(cr["patch_path"].is_string(), round == 2);
-        assert_eq!(demo.text(&format!(".team-loop/reports/R{round}-summary.md")), demo.text(&format!("logs/{}/R{round}/round-summary.md", demo.run)));
+        assert_eq!(
+            demo.text(&format!(".team-loop/reports/R{round}-summary.md")),
+            demo.text(&format!("logs/{}/R{round}/round-summary.md", demo.run))
+        );
         assert_eq!(report["interaction_id"], demo.id());
     }
     let account = summary.lines().find(|line| line.starts_with("- Account:")).expect("an account");
@@ -206,7 +230,8 @@ fn memory_reads_back_as_turtle_and_holds_each_outcome() {
     let parse = |path: &str| -> Vec<[String; 3]> {
         use sophia::api::prelude::*;
         let text = demo.text(path);
-        let triples = sophia::turtle::parser::turtle::parse_str(&text).collect_triples::<Vec<[sophia::api::term::SimpleTerm<'static>; 3]>>();
+        let triples =
+            sophia::turtle::parser::turtle::parse_str(&text).collect_triples::<Vec<[sophia::api::term::SimpleTerm<'static>; 3]>>();
         let triples = triples.unwrap_or_else(|error| panic!("{path}: {error}"));
         triples.into_iter().map(|triple| triple.map(|term| format!("{term:?}"))).collect()
     };
@@ -259,7 +284,11 @@ fn other_tests_give_other_numbers_and_the_original_tree_is_never_imported() {
     let project = sample(temp.path());
     // A sample with more tests than ours.
     let test = project.join("tests/test_lines_before.py");
-    fs::write(&test, "from orders.lines import parse_line\n\n\ndef test_a_line():\n    assert parse_line('apple x 3 @ 120') == ('apple', 3, 120)\n").expect("written");
+    fs::write(
+        &test,
+        "from orders.lines import parse_line\n\n\ndef test_a_line():\n    assert parse_line('apple x 3 @ 120') == ('apple', 3, 120)\n",
+    )
+    .expect("written");
     commit_all(&project, "Sample project");
     let baseline = measured(&project);
     let mut script = json_file(&home().join("samples/team-loop/script.json"));
@@ -273,11 +302,13 @@ fn other_tests_give_other_numbers_and_the_original_tree_is_never_imported() {
     let workflow = bundle(&temp.path().join("bundle"), &script);
     let python = editable(temp.path(), &project).to_string_lossy().into_owned();
     let settings = temp.path().join("settings.json");
-    let providers = json!({ "deepseek": null, "zai": null, "scripted": { "wire": "scripted", "models": ["*"], "script": "samples/script.json" } });
+    let providers =
+        json!({ "deepseek": null, "zai": null, "scripted": { "wire": "scripted", "models": ["*"], "script": "samples/script.json" } });
     fs::write(&settings, json!({ "config": { "python": python, "providers": providers } }).to_string()).expect("written");
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let (workflow, repo, settings) = (text(&workflow), text(&project), text(&settings));
-    let args = ["run", &workflow, "branch coverage ≥ 80%, max_rounds=1", "--repo", &repo, "--config", &settings, "--yes", "--format", "json"];
+    let args =
+        ["run", &workflow, "branch coverage ≥ 80%, max_rounds=1", "--repo", &repo, "--config", &settings, "--yes", "--format", "json"];
     let ran = rsf(&args, temp.path(), |_| {});
     assert_eq!(ran.ended()["result"], "MAX_ROUNDS", "{}", ran.stderr);
     let run = ran.events[0]["run"].as_str().expect("a run");

@@ -128,7 +128,8 @@ impl Driven<'_> {
     }
 
     fn ring(&mut self) {
-        let (id, at) = self.timers.iter().min_by_key(|(id, at)| (**at, id.0.clone())).map(|(id, at)| (id.clone(), *at)).expect("the run stands still");
+        let (id, at) =
+            self.timers.iter().min_by_key(|(id, at)| (**at, id.0.clone())).map(|(id, at)| (id.clone(), *at)).expect("the run stands still");
         self.timers.remove(&id);
         self.now = at;
         self.rung.push(format!("{} at {} ms", id.0, at));
@@ -227,7 +228,8 @@ fn line(note: &Note) -> String {
     match &note.event {
         NoteEvent::Round { round } => format!("round {round}"),
         NoteEvent::Run { cell, attempt, inputs } => {
-            let entries = inputs.iter().map(|(key, names)| format!(" {key}={}", names.as_ref().map_or("null".into(), |names| names.join(","))));
+            let entries =
+                inputs.iter().map(|(key, names)| format!(" {key}={}", names.as_ref().map_or("null".into(), |names| names.join(","))));
             format!("run {cell} a{attempt}{}", entries.collect::<String>())
         }
         NoteEvent::Done { cell, recovered, emitted } => {

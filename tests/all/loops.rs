@@ -84,7 +84,13 @@ pub struct Ran {
 impl Ran {
     pub fn ended(&self) -> &Value {
         let last = self.events.last().unwrap_or(&Value::Null);
-        assert_eq!(last["type"], "ended", "the run did not end: {}\n{:#?}", self.stderr, self.events.iter().rev().take(4).collect::<Vec<_>>());
+        assert_eq!(
+            last["type"],
+            "ended",
+            "the run did not end: {}\n{:#?}",
+            self.stderr,
+            self.events.iter().rev().take(4).collect::<Vec<_>>()
+        );
         last
     }
 
@@ -318,7 +324,8 @@ fn contains(wrong: &mut Vec<String>, it: &Loop, ran: &Ran, expect: &Value) {
         wrong.push(format!("health {health:?}, expected below {bound}"));
     }
     // Whatever happened: seven confirmations for each round that was judged, and no change left behind but what the case leaves itself.
-    let confirmed = it.log_lines().iter().filter(|line| line["level"] == "INFO" && line["round"].as_u64() <= Some(it.table().len() as u64)).count();
+    let confirmed =
+        it.log_lines().iter().filter(|line| line["level"] == "INFO" && line["round"].as_u64() <= Some(it.table().len() as u64)).count();
     if confirmed != 7 * it.table().len() {
         wrong.push(format!("{confirmed} confirmations in {} rounds", it.table().len()));
     }
@@ -361,7 +368,10 @@ fn a_second_loop_puts_the_first_ones_papers_away_and_goes_on_counting() {
     let first = it.run("branch coverage ≥ 50%, max_rounds=1", |_| {});
     assert_eq!(first.code, Some(4), "{}", first.stderr);
     let files = |folder: &str| -> Vec<String> {
-        it.files(folder).iter().map(|path| path.strip_prefix(it.project.join(folder)).expect("below").to_string_lossy().into_owned()).collect()
+        it.files(folder)
+            .iter()
+            .map(|path| path.strip_prefix(it.project.join(folder)).expect("below").to_string_lossy().into_owned())
+            .collect()
     };
     assert_eq!(files(".team-loop/cr"), ["CR-1.json"]);
     let (patch, run) = (files(".team-loop/patches"), first.events[0]["run"].as_str().expect("a run").to_owned());
@@ -394,7 +404,10 @@ fn a_workflow_that_was_written_into_the_project_runs_from_there_and_protects_its
     ] }));
     let init = rsf(&["init", "team-loop", &it.project.to_string_lossy()], &it.project, |_| {});
     assert_eq!(init.code, Some(0), "{}", init.stderr);
-    let document = it.text("workflows/team-loop.json").replace("\"max_retries\": 3", "\"max_retries\": 7").replace("\"backoff\": \"2s\"", "\"backoff\": \"0s\"");
+    let document = it
+        .text("workflows/team-loop.json")
+        .replace("\"max_retries\": 3", "\"max_retries\": 7")
+        .replace("\"backoff\": \"2s\"", "\"backoff\": \"0s\"");
     assert!(document.contains("\"max_retries\": 7"));
     fs::write(it.project.join("workflows/team-loop.json"), &document).expect("written");
     fs::create_dir_all(it.project.join("samples")).expect("a folder");
@@ -402,7 +415,18 @@ fn a_workflow_that_was_written_into_the_project_runs_from_there_and_protects_its
     commit_all(&it.project, "a workflow of our own");
     let settings = it.settings.to_string_lossy().into_owned();
     // The widest rights a configuration can give do not reach the workflow's own files.
-    let args = ["run", "workflows/team-loop.json", "branch coverage ≥ 50%, max_rounds=1", "--config", &settings, "--set", "config.scope.source=**", "--yes", "--format", "json"];
+    let args = [
+        "run",
+        "workflows/team-loop.json",
+        "branch coverage ≥ 50%, max_rounds=1",
+        "--config",
+        &settings,
+        "--set",
+        "config.scope.source=**",
+        "--yes",
+        "--format",
+        "json",
+    ];
     let ran = rsf(&args, &it.project, |_| {});
     assert_eq!(ran.ended()["result"], "MAX_ROUNDS", "{}", ran.stderr);
     let snapshot: Value = serde_json::from_str(&it.text(".team-loop/state-snapshots/1-t1.json")).expect("JSON");

@@ -40,8 +40,7 @@ pub fn seal_with(path: &str, params: serde_json::Map<String, Value>) -> Plan {
     assert!(problems.iter().all(|p| p.severity != Severity::Error), "{problems:#?}");
     let (workflow, problems) = rsf::model::decode(&tree);
     assert!(problems.is_empty(), "{problems:#?}");
-    let settings =
-        Settings { config: workflow.execution.config.clone(), limits: workflow.execution.limits.clone(), params };
+    let settings = Settings { config: workflow.execution.config.clone(), limits: workflow.execution.limits.clone(), params };
     match Plan::seal(workflow, &document, &files(), settings, &|_| Err("no table files".to_owned())) {
         Ok(plan) => plan,
         Err(errors) => panic!("{path}: {errors:#?}"),
