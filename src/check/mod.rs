@@ -16,6 +16,7 @@ pub mod plan;
 mod proof;
 mod references;
 mod rights;
+mod sealing;
 mod tables;
 mod texts;
 mod typing;
@@ -45,7 +46,7 @@ pub struct BundleFile {
 /// Everything wrong with a decoded document that one look at it decides. `files` are the bundle's files by path, `tools` the names of the tools.
 #[must_use]
 pub fn check(tree: &Tree, workflow: &Workflow, files: &BTreeMap<String, BundleFile>, tools: &[&str]) -> Vec<Problem> {
-    let passes: [Pass; 10] = [
+    let passes: [Pass; 12] = [
         names::check,
         references::check,
         typing::check,
@@ -56,6 +57,8 @@ pub fn check(tree: &Tree, workflow: &Workflow, files: &BTreeMap<String, BundleFi
         execution::check,
         operations::check,
         files::check,
+        sealing::check,
+        tables::check,
     ];
     run(tree, workflow, files, tools, &[], &passes)
 }
@@ -67,7 +70,7 @@ pub fn prove(tree: &Tree, workflow: &Workflow, files: &BTreeMap<String, BundleFi
     if found.iter().any(|problem| problem.severity == Severity::Error) {
         return Vec::new();
     }
-    let passes: [Pass; 5] = [tables::check, proof::check, texts::check, emission::check, rights::check];
+    let passes: [Pass; 4] = [proof::check, texts::check, emission::check, rights::check];
     run(tree, workflow, files, tools, found, &passes)
 }
 

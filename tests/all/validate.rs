@@ -84,6 +84,11 @@ fn faults_of_the_execution_part_get_their_findings() {
     hold("execution/workflows");
 }
 
+#[test]
+fn texts_and_tables_that_cannot_be_used_are_found_before_a_run() {
+    hold("texts/workflows");
+}
+
 /// What the authors of the cases expect, independent of the codes chosen here.
 #[test]
 fn verdicts_are_those_of_the_manifest() {
@@ -241,4 +246,9 @@ fn every_code_has_exactly_one_manual() {
 #[test]
 fn rules_between_items_get_their_findings() {
     hold("rules");
+}
+
+#[test]
+fn what_documents_do_gets_its_findings() {
+    hold("proof");
 }

@@ -44,6 +44,9 @@ fn cell(texts: &mut Texts<'_, '_>, cell: &Cell) {
     if let Some(Value::String(max)) = cell.retry.as_ref().map(|retry| &retry.max) {
         texts.text(&format!("{}/retry/max", cell.at), max, &names);
     }
+    if let Some(backoff) = cell.retry.as_ref().and_then(|retry| retry.backoff.as_ref()) {
+        texts.text(&format!("{}/retry/backoff", cell.at), backoff, &names);
+    }
     if let Some(run) = &cell.run {
         programs::check(texts, run, &mut names.clone(), Some(cell));
     }
