@@ -2,7 +2,7 @@
 //!
 //! A condition may hold or not; a `for` may run no pass or many. Two groups with opposite conditions are written as `do` and `else`, so that this can be seen.
 //!
-//! # RSF920 output emitted twice
+//! # RSF923 output emitted twice
 //! On one way through the program two operations emit the same entry of `out` (for a union: two of its alternatives, or one twice), or one does so within a `for`. The second would fail the attempt. Put them into `do` and `else`, or emit once.
 //! # RSF921 output not emitted on every way (warning)
 //! On some way through the program no operation emits the entry of `out`, and the cell does not stop the run there or fail. The attempt would fail. Where conditions exclude that way, write them as `do` and `else`.
@@ -70,7 +70,7 @@ fn ways(context: &Context<'_>, cell: &Cell, run: &[Op], found: &mut Found) {
         if most > 1 {
             let place = twice.map_or(place, |at| context.place(at));
             let message = format!("{} can emit `{}` twice", cell_name(cell), shown(key));
-            found.push((Severity::Error, "RSF920", place, message, "put the two into `do` and `else`, or emit once"));
+            found.push((Severity::Error, "RSF923", place, message, "put the two into `do` and `else`, or emit once"));
         } else if least == 0 && most > 0 {
             let message = format!("{} can end without emitting `{}`", cell_name(cell), shown(key));
             found.push((Severity::Warning, "RSF921", place, message, "emit it on every way, or let the other way stop the run or fail"));
