@@ -8,6 +8,7 @@ pub mod briefing;
 pub mod console;
 pub mod diagnostics;
 pub mod events;
+pub mod formats;
 pub mod graph;
 pub mod progress;
 mod sheet;
