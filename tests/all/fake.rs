@@ -392,6 +392,11 @@ pub fn options(clock: FakeClock) -> Options {
         stop_requested: Arc::new(|| false),
         clock: Arc::new(clock),
         exit: Arc::new(|result| u8::from(result != "DONE")),
+        lenient: false,
+        facts: Vec::new(),
+        abort: None,
+        heartbeat: None,
+        disk_full: None,
         grace: std::time::Duration::from_secs(60),
     }
 }

@@ -1,7 +1,7 @@
 //! Seals a checked document into a plan: resolves the net, compiles every text, table and schema.
 
 use super::Plan;
-use super::definition::definitions;
+use super::definition::{definitions, programs};
 use super::net::Net;
 use super::register::{Registered, register};
 use crate::base::{Limits, digest_json};
@@ -78,6 +78,7 @@ impl Plan {
             return Err(errors);
         }
         let definitions = definitions(&net, document, files);
+        let program_definitions = programs(document, files);
         let digest = digest_json(
             &json!({"document": document, "files": files.iter().map(|(p, t)| (p.clone(), Value::from(&**t))).collect::<Map<_, _>>()}),
         );
@@ -92,6 +93,7 @@ impl Plan {
             settings,
             limits,
             definitions,
+            program_definitions,
             digest,
             mentioned: mentioned(document, files),
         })
