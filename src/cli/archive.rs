@@ -62,7 +62,8 @@ impl Found {
     pub fn told(&self) -> Result<Told, Refused> {
         let read = Reader::open(&self.folder).and_then(|mut reader| reader.poll());
         let records = read.map_err(|error| refuse(Status::Code(1), &error.to_string()))?;
-        let header = records.first().and_then(|record| if let Entry::Header(header) = &record.entry { Some(Header::clone(header)) } else { None });
+        let header =
+            records.first().and_then(|record| if let Entry::Header(header) = &record.entry { Some(Header::clone(header)) } else { None });
         match header {
             Some(header) => Ok(Told { header, records }),
             None => Err(refuse(Status::Code(1), &format!("the journal in {} has no header yet", self.folder.display()))),

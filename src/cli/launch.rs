@@ -61,8 +61,6 @@ pub struct Supervision {
     pub deaths: u32,
     /// The run is to be ended instead of gone on with: why.
     pub abort: Option<String>,
-    /// The run was given other settings or another past: what is recorded holds all the same.
-    pub lenient: bool,
     /// Arguments of `rsf resume` for whoever goes on after a death.
     pub again: Vec<String>,
 }
@@ -244,7 +242,6 @@ fn options(launch: &Launch, journal: &Path, asked: &Arc<AtomicBool>) -> Options 
         }),
         facts: (deaths > 0).then(|| ("watchdog_deaths".to_owned(), Value::from(deaths))).into_iter().collect(),
         abort: launch.supervision.abort.clone(),
-        lenient: launch.supervision.lenient,
         heartbeat: None,
         disk_full: None,
         clock: Arc::new(SystemClock),

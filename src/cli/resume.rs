@@ -72,7 +72,11 @@ pub fn run(args: &Args) -> Status {
 
 fn attempt(args: &Args) -> Result<Status, Refused> {
     let root = args.repo.canonicalize().map_err(|e| refuse(Status::Usage, &format!("--repo {}: {e}", args.repo.display())))?;
-    let folder = choose(&root, args.run.as_deref())?;
+    let folder = match &args.run {
+        // Other settings are mostly for a run that has ended.
+        None if !args.sets.is_empty() => archive::choose(&root, None)?.folder,
+        name => choose(&root, name.as_deref())?,
+    };
     if args.sets.is_empty()
         && let Some(ended) = ended(&folder)
     {
@@ -175,7 +179,7 @@ pub fn changed_settings(header: &Header, sets: &[String], workflows: Option<&Pat
 }
 
 /// How the run is watched over from now on; deaths that the journal tells of count.
-fn supervision(args: &Args, header: &Header, records: &[Record]) -> Supervision {
+fn supervision(args: &Args, records: &[Record]) -> Supervision {
     let told = records.iter().rev().find_map(|record| match &record.entry {
         Entry::Input(input) => match input.as_ref() {
             Input::Fact { name, value, .. } if name == "watchdog_deaths" => value.as_u64().and_then(|n| u32::try_from(n).ok()),
@@ -187,7 +191,6 @@ fn supervision(args: &Args, header: &Header, records: &[Record]) -> Supervision 
         watched: args.abort.is_none() && watchdog::wanted(args.no_watchdog),
         deaths: args.deaths.or(told).unwrap_or(0),
         abort: args.abort.clone(),
-        lenient: !header.settings["forked"].is_null() || !header.settings["resettled"].is_null(),
         again: watchdog::again(args.format, args.workflows.as_deref()),
     }
 }
@@ -240,7 +243,7 @@ fn again(args: &Args, root: PathBuf, header: &Header, records: &[Record], folder
         own_files: own.unwrap_or_default(),
         format: args.format,
         branch: None,
-        supervision: supervision(args, header, records),
+        supervision: supervision(args, records),
         parts,
     })
 }

@@ -1,14 +1,14 @@
 //! Going on from an earlier point: `rsf fork` (a new run that shares the past of another) and the settings of `rsf resume --set`.
 //!
-//! Both write a new journal with the part of the old one that still holds. What is recorded keeps its answers, matched by identity; that the
-//! questions would now read differently (another limit in a prompt) does not undo what was done, so it is not compared for these runs.
+//! Both write a new journal: the inputs of the old one that still hold, with what a machine of the new settings or name asks for. So what is
+//! recorded keeps its answers, matched by identity, although a question would now read differently (another limit in a prompt).
 
 use super::archive::{Found, Told, choose, project};
 use super::ready::{Refused, refuse};
 use super::resume::{self, plan_of};
 use super::{Status, complain, print};
-use crate::driver::{compatible, round_begins};
-use crate::journal::{Durability, Entry, Header, Journal, Record, RunLock, run_folder};
+use crate::driver::{compatible, retell, round_begins};
+use crate::journal::{Durability, Entry, Header, Journal, JournalError, Record, RunLock, run_folder};
 use crate::machine::{Input, Machine};
 use crate::world::git::Repo;
 use crate::world::{Clock, SystemClock};
@@ -48,14 +48,25 @@ fn attempt(args: &Args) -> Result<Status, Refused> {
     };
     let records = &told.records[..end];
     let name = new_name(&found)?;
-    let branch = branch(&root, &name, records)?;
     let mut header = told.header.clone();
     header.run.clone_from(&name);
     header.settings["prepared"]["run_id"] = Value::from(name.clone());
+    let suffix = name.strip_prefix(&found.name).unwrap_or_default();
+    // Names of its own: files, tags and numbers of the two runs must not meet.
+    for id in header.settings["prepared"]["ids"].as_object_mut().into_iter().flat_map(serde_json::Map::values_mut) {
+        if let Some(text) = id.as_str() {
+            *id = Value::from(format!("{text}{suffix}"));
+        }
+    }
+    let (plan, prepared) = plan_of(&header, args.workflows.as_deref())?;
+    let machine = || Machine::new(Arc::clone(&plan), prepared.clone());
+    if compatible(&mut machine(), records) != Some(records.len()) {
+        return Err(refuse(Status::Rejected, "what is recorded does not hold for a run with another name: an answer holds the old one"));
+    }
     header.settings["forked"] = json!({"run": found.name, "round": args.at});
+    let branch = branch(&root, &name, records)?;
     let folder = run_folder(&found.dir, &name).map_err(|e| refuse(Status::Code(1), &e.to_string()))?;
-    copy_blobs(&found.folder, &folder)?;
-    write(&folder, header, records)?;
+    write(&folder, header, machine(), records)?;
     print(&format!("run {name} begins with round {} of {}{branch}; `rsf resume {name}` runs it\n", args.at, found.name));
     Ok(Status::Ok)
 }
@@ -97,7 +108,8 @@ pub fn with_settings(found: &Found, told: &Told, sets: &[String], workflows: Opt
     // What a person or the disk had asked for then is no reason to end now.
     let asked = |record: &&Record| !matches!(&record.entry, Entry::Input(input) if matches!(input.as_ref(), Input::Stop { .. } | Input::Abort { .. }));
     let records: Vec<Record> = told.records.iter().filter(asked).cloned().collect();
-    let end = compatible(&mut Machine::new(Arc::clone(&plan), prepared), &records);
+    let machine = || Machine::new(Arc::clone(&plan), prepared.clone());
+    let end = compatible(&mut machine(), &records);
     let Some(end) = end else {
         return Err(refuse(Status::Rejected, "with these settings the run would end in the same place; there is nothing to go on with"));
     };
@@ -107,7 +119,7 @@ pub fn with_settings(found: &Found, told: &Told, sets: &[String], workflows: Opt
     let journal = found.folder.join("journal.jsonl");
     let failed = |e: std::io::Error| refuse(Status::Code(1), &format!("{} cannot be put aside: {e}", journal.display()));
     std::fs::rename(&journal, &kept).map_err(failed)?;
-    if let Err(refused) = write(&found.folder, header, &records[..end]) {
+    if let Err(refused) = write(&found.folder, header, machine(), &records[..end]) {
         // As it was before.
         let _ = std::fs::rename(&kept, &journal);
         return Err(refused);
@@ -116,24 +128,10 @@ pub fn with_settings(found: &Found, told: &Told, sets: &[String], workflows: Opt
     Ok(())
 }
 
-/// Writes a journal that holds `records` (without their header).
-fn write(folder: &Path, header: Header, records: &[Record]) -> Result<(), Refused> {
-    let failed = |e: crate::journal::JournalError| refuse(Status::Code(1), &e.to_string());
+/// Writes a journal in which `machine` is told what `records` tell.
+fn write(folder: &Path, header: Header, mut machine: Machine, records: &[Record]) -> Result<(), Refused> {
+    let failed = |e: JournalError| refuse(Status::Code(1), &e.to_string());
     let at = records.first().map_or_else(|| SystemClock.now(), |record| record.at);
     let mut journal = Journal::create(folder, header, at, Durability::Full).map_err(failed)?;
-    for record in records.iter().filter(|record| !matches!(record.entry, Entry::Header(_))) {
-        journal.append(record.at, &record.entry).map_err(failed)?;
-    }
-    journal.close().map_err(failed)
-}
-
-fn copy_blobs(from: &Path, to: &Path) -> Result<(), Refused> {
-    let target = to.join("blobs");
-    let failed = |e: std::io::Error| refuse(Status::Code(1), &format!("{}: {e}", target.display()));
-    std::fs::create_dir_all(&target).map_err(failed)?;
-    for blob in std::fs::read_dir(from.join("blobs")).map_err(failed)? {
-        let blob = blob.map_err(failed)?;
-        std::fs::copy(blob.path(), target.join(blob.file_name())).map_err(failed)?;
-    }
-    Ok(())
+    retell(&mut machine, records, &mut journal).and_then(|()| journal.close()).map_err(failed)
 }

@@ -70,7 +70,11 @@ pub fn state(run: &Found, told: &Told) -> String {
 
 fn line(run: &Found, json: bool) -> String {
     let Ok(told) = run.told() else {
-        return if json { format!("{}\n", json!({"run": run.name, "state": "damaged"})) } else { format!("{}  damaged\n", one_line(&run.name)) };
+        return if json {
+            format!("{}\n", json!({"run": run.name, "state": "damaged"}))
+        } else {
+            format!("{}  damaged\n", one_line(&run.name))
+        };
     };
     let (state, (round, _)) = (state(run, &told), told.place());
     let since = told.records.first().map_or_else(String::new, |record| record.at.rfc3339());

@@ -64,7 +64,14 @@ fn attempt(args: &Args) -> Result<Status, Refused> {
     }
     let until = if holder.is_some() { SystemClock.now() } else { last };
     let took = u64::try_from(until.0.saturating_sub(began.0)).unwrap_or(0);
-    let _ = writeln!(out, "\nbegan {}, {} ago or long, {} records, round {round}", began.rfc3339(), text::duration(took), told.records.len());
+    let _ = writeln!(
+        out,
+        "\nbegan {}, {} until {}, {} records, round {round}",
+        began.rfc3339(),
+        text::duration(took),
+        if holder.is_some() { "now" } else { "its last record" },
+        told.records.len()
+    );
     if let Some(holder) = holder {
         let _ = writeln!(out, "held by {}", text::one_line(&holder));
     } else if state == "unfinished" {

@@ -114,5 +114,9 @@ fn confirm(args: &Args, count: usize) -> Result<(), Refused> {
     let _ = write!(err, "Revert {count} commits? [y/N] ").and_then(|()| err.flush());
     let mut answer = String::new();
     let read = std::io::stdin().lock().read_line(&mut answer);
-    if read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") { Ok(()) } else { Err(refuse(Status::Rejected, "nothing was reverted")) }
+    if read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+        Ok(())
+    } else {
+        Err(refuse(Status::Rejected, "nothing was reverted"))
+    }
 }

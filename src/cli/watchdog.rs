@@ -79,7 +79,7 @@ impl Rules {
 #[must_use]
 pub fn again(format: Format, workflows: Option<&Path>) -> Vec<String> {
     let format = if format == Format::Json { "json" } else { "text" };
-    let mut again = vec!["--format".to_owned(), format.to_owned(), "--yes".to_owned()];
+    let mut again = vec!["--format".to_owned(), format.to_owned()];
     if let Some(folder) = workflows.and_then(|folder| folder.canonicalize().ok()) {
         again.extend(["--workflows".to_owned(), folder.to_string_lossy().into_owned()]);
     }

@@ -52,8 +52,6 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// Exit code of a result.
     pub exit: Arc<dyn Fn(&str) -> u8 + Send + Sync>,
-    /// What a record asked for is not compared with what is asked for now (see `rsf fork` and `rsf resume --set`).
-    pub lenient: bool,
     /// Told the machine at the beginning: name and value.
     pub facts: Vec<(String, Value)>,
     /// Where a run that goes on is given up instead: why.

@@ -15,7 +15,7 @@ mod timers;
 
 pub use contract::{Core, DriverError, Handle, Heartbeat, Options, RunEnd};
 pub use event::Event;
-pub use past::{Verified, compatible, round_begins, verify};
+pub use past::{Verified, compatible, retell, round_begins, verify};
 pub use run::Driver;
 pub use signals::listen;
 pub use telling::past_events;

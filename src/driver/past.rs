@@ -2,7 +2,7 @@
 
 use super::replay::replay;
 use super::{Core, DriverError};
-use crate::journal::{Entry, Record};
+use crate::journal::{Entry, Journal, JournalError, Record};
 use crate::machine::{Command, Input, Note, NoteEvent};
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ pub struct Verified {
 /// # Errors
 /// The first thing that differs.
 pub fn verify<C: Core>(new: &dyn Fn() -> C, records: &[Record]) -> Result<Verified, DriverError> {
-    replay(&mut new(), records, false)?;
+    replay(&mut new(), records)?;
     let mut core = new();
     let mut counts = Verified::default();
     let mut notes: VecDeque<Note> = VecDeque::new();
@@ -40,7 +40,10 @@ pub fn verify<C: Core>(new: &dyn Fn() -> C, records: &[Record]) -> Result<Verifi
                 counts.notes += 1;
                 let made = notes.pop_front();
                 if made.as_ref() != Some(note) {
-                    return Err(diverged(record.seq, &format!("recorded is {:?}, now it is {:?}", note.event, made.map(|note| note.event))));
+                    return Err(diverged(
+                        record.seq,
+                        &format!("recorded is {:?}, now it is {:?}", note.event, made.map(|note| note.event)),
+                    ));
                 }
             }
             Entry::Request(_) => counts.requests += 1,
@@ -54,8 +57,8 @@ fn diverged(seq: u64, what: &str) -> DriverError {
     DriverError::Diverged { seq, what: what.to_owned() }
 }
 
-/// How many of the records hold when `core` (a machine with other settings) is fed their inputs: up to the first input it does not wait
-/// for. `None` where it comes to its end all the same.
+/// How many of the records hold when `core` (a machine with other settings) is fed their inputs: up to and with the last input before the
+/// first that it does not wait for. `None` where it comes to its end all the same.
 pub fn compatible(core: &mut impl Core, records: &[Record]) -> Option<usize> {
     let mut end = 0;
     for (index, record) in records.iter().enumerate() {
@@ -66,7 +69,7 @@ pub fn compatible(core: &mut impl Core, records: &[Record]) -> Option<usize> {
             _ => true,
         };
         if !awaited {
-            return Some(index);
+            break;
         }
         let commands = core.apply(Input::clone(input));
         if commands.iter().any(|command| matches!(command, Command::End { .. })) {
@@ -75,6 +78,30 @@ pub fn compatible(core: &mut impl Core, records: &[Record]) -> Option<usize> {
         end = index + 1;
     }
     Some(end)
+}
+
+/// Writes the inputs among `records` into a new journal, with what a new machine asks for and tells. What the last one leads to is left to the
+/// resume, so that it counts as never begun.
+///
+/// # Errors
+/// The disk refuses.
+pub fn retell(core: &mut impl Core, records: &[Record], journal: &mut Journal) -> Result<(), JournalError> {
+    let last = records.iter().rposition(|record| matches!(record.entry, Entry::Input(_)));
+    for (index, Record { at, entry, .. }) in records.iter().enumerate() {
+        let Entry::Input(input) = entry else { continue };
+        journal.append_input(*at, input)?;
+        if Some(index) == last {
+            break;
+        }
+        for command in core.apply(Input::clone(input)) {
+            match command {
+                Command::Perform { id, definition, request } => journal.append_request(*at, &id, &definition, &request)?,
+                Command::Note(note) => journal.append_note(*at, &note)?,
+                _ => {}
+            }
+        }
+    }
+    journal.commit()
 }
 
 /// The number of records up to and with the input that began `round`.

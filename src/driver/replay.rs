@@ -39,12 +39,10 @@ struct Block {
     recorded: BTreeMap<EffectId, RequestRecord>,
     notes: usize,
     ended: bool,
-    lenient: bool,
 }
 
-/// Folds the recorded inputs through `core`. With `lenient`, what was asked for is not compared: the run was given other settings, or another
-/// name, since then, and what is recorded holds all the same.
-pub fn replay(core: &mut impl Core, records: &[Record], lenient: bool) -> Result<Replayed, DriverError> {
+/// Folds the recorded inputs through `core`.
+pub fn replay(core: &mut impl Core, records: &[Record]) -> Result<Replayed, DriverError> {
     let mut state = Replayed::default();
     let mut block = Block::default();
     for record in records {
@@ -57,9 +55,9 @@ pub fn replay(core: &mut impl Core, records: &[Record], lenient: bool) -> Result
                 if let Some(command) = done.settle(&mut state)?.into_iter().find(|command| !matches!(command, Command::Note(_))) {
                     return Err(unrecorded(&command, seq));
                 }
-                state.begun = true;
+                state.begun |= matches!(input.as_ref(), Input::Start { .. });
                 state.note_input(input);
-                block = Block { seq: record.seq, at: record.at, lenient, commands: core.apply(Input::clone(input)), ..Block::default() };
+                block = Block { seq: record.seq, at: record.at, commands: core.apply(Input::clone(input)), ..Block::default() };
             }
             Entry::Request(request) => {
                 block.recorded.insert(request.id.clone(), request.clone());
@@ -94,7 +92,6 @@ impl Block {
                 Command::Perform { id, definition, request } => {
                     state.pending.insert(id.clone(), request.clone());
                     match self.recorded.remove(id) {
-                        Some(_) if self.lenient => {}
                         Some(recorded) => compare(&recorded, definition, request)?,
                         None => missing.push(command),
                     }

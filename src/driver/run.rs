@@ -105,7 +105,7 @@ impl<C: Core> Driver<C> {
     /// # Errors
     /// As [`Driver::run`]; or the record does not replay.
     pub async fn resume(mut self, records: &[Record]) -> Result<RunEnd, DriverError> {
-        let replayed = replay(&mut self.core, records, self.options.lenient)?;
+        let replayed = replay(&mut self.core, records)?;
         if !replayed.begun {
             return self.run().await;
         }
@@ -120,8 +120,9 @@ impl<C: Core> Driver<C> {
         self.tell_started(false);
         self.beat();
         let mut arrivals = self.facts();
-        arrivals.push(Arrival::Begin);
+        // Before the first program runs: a stop that was asked for beforehand is known to it.
         self.look_for_stop(&mut arrivals);
+        arrivals.push(Arrival::Begin);
         self.turn(arrivals, Vec::new())
     }
 

@@ -13,7 +13,12 @@ pub(super) struct Delivery {
 
 impl Machine {
     /// Which flows of `cell` deliver, and what: all parts emitted, the union part matching, `when` true.
-    pub(super) fn deliveries(&self, cell: usize, tokens: &[(usize, Vec<Token>)], set: &Map<String, Value>) -> Result<Vec<Delivery>, String> {
+    pub(super) fn deliveries(
+        &self,
+        cell: usize,
+        tokens: &[(usize, Vec<Token>)],
+        set: &Map<String, Value>,
+    ) -> Result<Vec<Delivery>, String> {
         let net = self.plan.net();
         let mut deliveries = Vec::new();
         for index in &net.cells[cell].outgoing {

@@ -135,7 +135,8 @@ impl Machine {
         for (item, finished) in items.done {
             for emitted in finished.emitted {
                 if let Some((chosen, _)) = lists.get(&emitted.out).filter(|(chosen, _)| *chosen != emitted.type_ref) {
-                    let message = format!("item {item} emits `{}` where others emit `{chosen}`: one cell emits one alternative", emitted.type_ref);
+                    let message =
+                        format!("item {item} emits `{}` where others emit `{chosen}`: one cell emits one alternative", emitted.type_ref);
                     return self.attempt_failed(cell, Failure::new(FailureKind::Schema, message), FailureKind::Schema.name());
                 }
                 let value = if emitted.values.len() == 1 { emitted.values.into_iter().next() } else { Some(Value::Array(emitted.values)) };

@@ -209,7 +209,7 @@ impl Core for FakeCore {
                 Vec::new()
             }
             Input::Scripted { .. } => Vec::new(),
-            Input::Fact { .. } => {
+            Input::Fact { .. } | Input::Abort { .. } => {
                 self.facts += 1;
                 Vec::new()
             }
@@ -392,7 +392,6 @@ pub fn options(clock: FakeClock) -> Options {
         stop_requested: Arc::new(|| false),
         clock: Arc::new(clock),
         exit: Arc::new(|result| u8::from(result != "DONE")),
-        lenient: false,
         facts: Vec::new(),
         abort: None,
         heartbeat: None,

@@ -20,7 +20,10 @@ fn on_a_small_disk(trial: &Trial, kilobytes: u32) -> Option<(i32, String)> {
     command.args(["-rm", "sh", "-c", &script, "sh", env!("CARGO_BIN_EXE_rsf")]).env("RSF_NO_WATCHDOG", "1");
     command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").env_remove("RSF_CRASH_AT");
     let output = command.output().unwrap();
-    Some((output.status.code().unwrap_or(-1), format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))))
+    Some((
+        output.status.code().unwrap_or(-1),
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)),
+    ))
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn a_run_that_ended_for_want_of_rounds_goes_on_with_more() {
     rsf(&trial, 4, &["resume"]);
     let told: Value = serde_json::from_str(&rsf(&trial, 0, &["status", "--json"])).unwrap();
     assert_eq!((told["state"].as_str(), told["round"].as_u64()), (Some("MAX_ROUNDS"), Some(2)));
-    assert!(rsf(&trial, 4, &["resume"]).contains("has ended with MAX_ROUNDS"));
+    assert!(rsf(&trial, 4, &["resume", &name(&trial)]).contains("has ended with MAX_ROUNDS"));
     rsf(&trial, 1, &["resume", "--set", "config.stagnation_rounds=4"]);
     rsf(&trial, 0, &["resume", "--set", "config.max_rounds=20"]);
     let told: Value = serde_json::from_str(&rsf(&trial, 0, &["status", "--json"])).unwrap();
@@ -90,4 +90,52 @@ fn a_stop_before_the_first_round_asks_no_model_and_is_answered_once() {
     assert!(!said.contains("\"kind\":\"model\""), "{said}");
     assert!(!trial.run_dir().join("STOP").exists());
     assert!(rsf(&trial, 2, &["stop"]).contains("no run is under way"));
+}
+
+/// A run of a document of the user's own, killed in its second cell.
+fn interrupted(first: &str, second: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+    let folder = super::trial::temporary();
+    let document = folder.path().join("two.json");
+    write(&document, first, second);
+    let output =
+        own(folder.path(), &["run", "./two.json", "--yes", "--format", "json"]).env("RSF_CRASH_AT", "file.renamed#5").output().unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&output.status), Some(9), "{}", said(&output));
+    (folder, document)
+}
+
+fn write(document: &std::path::Path, first: &str, second: &str) {
+    let cell = |task: &str, out: &str, input: &str, text: &str| {
+        serde_json::json!({"task": task, "description": task, "in": if input.is_empty() { vec![] } else { vec![input] }, "out": [out],
+            "run": [{"call": "write", "with": {"path": format!("{out}.txt"), "text": text}}, {"emit": {out: text}}],
+            "permissions": {"write": ["*.txt"]}})
+    };
+    let text = serde_json::json!({"format": "roles-steps-flows", "version": "2.3", "description": "two cells",
+        "roles": {"description": "r", "items": [{"id": "a", "description": "a"}]},
+        "steps": {"description": "s", "items": [
+            {"seq": 1, "description": "1", "cells": {"a": cell("first", "One", "", first)}},
+            {"seq": 2, "description": "2", "cells": {"a": cell("second", "Two", "One", second)}}]},
+        "flows": {"description": "f", "items": [
+            {"id": "f1", "type": "sync", "from": {"role": "a", "seq": 1}, "to": {"role": "a", "seq": 2}, "what": "One"}]}});
+    std::fs::write(document, text.to_string()).unwrap();
+}
+
+fn own(folder: &std::path::Path, arguments: &[&str]) -> std::process::Command {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_rsf"));
+    command.args(arguments).current_dir(folder).env("RSF_NO_WATCHDOG", "1").env_remove("RSF_CRASH_AT");
+    command
+}
+
+#[test]
+fn a_changed_document_is_refused_with_what_changed_and_accepted_where_nothing_done_is_touched() {
+    let (folder, document) = interrupted("one", "two");
+    write(&document, "one", "three");
+    let refused = own(folder.path(), &["resume"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(said(&refused).contains("(cell a@2 changed)"), "{}", said(&refused));
+    write(&document, "another", "two");
+    let touched = own(folder.path(), &["resume", "--accept-changes"]).output().unwrap();
+    assert!(said(&touched).contains("a@1.r1.a1/1 is no longer the recorded one"), "{}", said(&touched));
+    write(&document, "one", "two");
+    assert_eq!(own(folder.path(), &["resume"]).output().unwrap().status.code(), Some(0));
+    assert_eq!(std::fs::read_to_string(folder.path().join("Two.txt")).unwrap(), "two");
 }

@@ -19,7 +19,7 @@ pub enum Death {
 }
 
 /// Memory where there is a file system in it: a SIGKILL loses nothing that was written, synced or not.
-pub fn temporary() -> TempDir {
+pub(super) fn temporary() -> TempDir {
     let memory = Path::new("/dev/shm");
     let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
     made.or_else(|_| tempfile::tempdir()).unwrap()
@@ -168,7 +168,13 @@ impl Trial {
             // What the engine keeps for itself: the journal is compared as the canonical record.
             if matches!(
                 name.as_str(),
-                ".git" | ".team-loop/runs" | ".team-loop/LOCK" | ".team-loop/traces.json" | ".team-loop/HEARTBEAT" | ".team-loop/SCRATCH" | ".team-loop/RESERVE"
+                ".git"
+                    | ".team-loop/runs"
+                    | ".team-loop/LOCK"
+                    | ".team-loop/traces.json"
+                    | ".team-loop/HEARTBEAT"
+                    | ".team-loop/SCRATCH"
+                    | ".team-loop/RESERVE"
             ) {
                 continue;
             }
