@@ -217,6 +217,12 @@ fn changed(args: &Args, header: &Header, digest: &str, parts: &Map<String, Value
     Err(refuse(Status::Rejected, &message))
 }
 
+/// A document that does not even seal any more.
+fn broken(header: &Header, parts: &Map<String, Value>) -> String {
+    let what = changes::differences(&header.settings["parts"], parts).unwrap_or_default();
+    format!("`{}` or one of its files changed since run {} began ({}): put it back to go on", header.workflow, header.run, one_line(&what))
+}
+
 /// Sets the run up as its header says; a document that changed since is refused.
 fn again(args: &Args, root: PathBuf, header: &Header, records: &[Record], folder: &Path) -> Result<Launch, Refused> {
     let loaded = find(&header.workflow, args.workflows.as_deref()).map_err(|message| refuse(Status::Usage, &message))?;
@@ -225,7 +231,11 @@ fn again(args: &Args, root: PathBuf, header: &Header, records: &[Record], folder
     let settings = plan::Settings { config: header.settings["config"].clone(), limits: object("limits"), params: object("params") };
     let prepared: Prepared = serde_json::from_value(header.settings["prepared"].clone())
         .map_err(|e| refuse(Status::Code(1), &format!("the journal's header cannot be read: {e}")))?;
-    let plan = Arc::new(seal(loaded, &settings)?);
+    let plan = match seal(loaded, &settings) {
+        Ok(plan) => Arc::new(plan),
+        // What ran once was sound, so it changed.
+        Err(_) => return Err(refuse(Status::Rejected, &broken(header, &parts))),
+    };
     if plan.digest() != header.document {
         changed(args, header, plan.digest(), &parts, folder)?;
     }

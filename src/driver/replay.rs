@@ -20,7 +20,7 @@ pub struct Replayed {
     pub end: Option<(String, Option<String>)>,
     /// True where the record says so itself.
     pub end_recorded: bool,
-    /// False where no input is recorded: the run has not begun.
+    /// False where no start is recorded: the run has not begun.
     pub begun: bool,
     /// True where a stop was asked for.
     pub stopped: bool,
