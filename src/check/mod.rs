@@ -13,6 +13,7 @@ mod net;
 mod operations;
 pub mod plan;
 mod references;
+mod table;
 mod typing;
 
 use crate::base::{FileId, Problem, Severity, Span, closest, fold_hint};
@@ -25,6 +26,7 @@ use std::sync::Arc;
 
 pub use execution::silent_cells;
 pub use manual::{codes, explain};
+pub use table::check_table;
 
 /// A file that stands beside the document.
 #[derive(Clone, Debug)]

@@ -9,6 +9,14 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// What was looked for and where, with the names that exist.
 pub fn find(name: &str, folder: Option<&Path>) -> Result<Loaded, String> {
+    let found = look(name, folder)?;
+    if found.is_table {
+        return Err(format!("`{}` is a decision table: workflows use it, it does not run by itself", name.escape_debug()));
+    }
+    Ok(found)
+}
+
+fn look(name: &str, folder: Option<&Path>) -> Result<Loaded, String> {
     if name == "-" || Path::new(name).is_file() {
         return load(name).map_err(|e| e.to_string());
     }

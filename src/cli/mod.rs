@@ -5,6 +5,7 @@ mod dry_run;
 mod explain;
 mod find;
 pub mod graph;
+pub mod hook;
 pub mod init;
 mod launch;
 pub mod load;
@@ -42,6 +43,7 @@ enum Command {
     Reference(reference::Args),
     Schema(schema::Args),
     Explain(explain::Args),
+    Hook(hook::Args),
     /// A trigger word of a workflow: `rsf WORD "goal" …` means `rsf run WORD "goal" …`
     #[command(external_subcommand)]
     Trigger(Vec<String>),
@@ -86,6 +88,7 @@ impl Cli {
             Command::Validate(args) => validate::run(&args),
             Command::Schema(args) => schema::run(&args),
             Command::Explain(args) => explain::run(&args),
+            Command::Hook(args) => hook::run(&args),
         }
     }
 }

@@ -105,6 +105,12 @@ impl Machine {
         for risk in unit.interpreter.take_risks() {
             self.risk(unit.task.cell(), risk);
         }
+        for (index, violation) in unit.interpreter.take_violations().into_iter().enumerate() {
+            if let Some(cell) = unit.task.cell() {
+                let id = EffectId(format!("{owner}/{}.warning{index}", unit.effects));
+                self.log_by_itself(cell, &id, "WARN", &violation, std::slice::from_ref(&violation), &[]);
+            }
+        }
         let request = match step {
             Step::Done(finished) => return self.unit_done(&owner, unit, *finished),
             Step::Failed(failure) => return self.unit_failed(&owner, unit, failure),

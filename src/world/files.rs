@@ -125,19 +125,32 @@ impl Root {
     /// # Errors
     /// Denied, disk full, unwritable.
     pub fn write_atomic(&self, path: &str, bytes: &[u8]) -> Result<(), Fault> {
+        self.put(path, bytes, true)
+    }
+
+    /// [`Root::write_atomic`] without waiting for the disk: a reader sees the old or the new content, a crash of the machine may leave either
+    /// or none. For state that is cheap to lose.
+    ///
+    /// # Errors
+    /// Denied, disk full, unwritable.
+    pub fn replace(&self, path: &str, bytes: &[u8]) -> Result<(), Fault> {
+        self.put(path, bytes, false)
+    }
+
+    fn put(&self, path: &str, bytes: &[u8], durable: bool) -> Result<(), Fault> {
         let real = self.resolve(path)?;
         let what = format!("writing `{path}`");
         let old = self.regular(&real, "written")?;
         let (folder, name) = real.split_last();
         let parent = self.open_folder(folder).map_err(|error| Fault::io(&what, &error))?;
         let temporary = format!("{TEMPORARY_PREFIX}{}-{}", std::process::id(), TEMPORARY.fetch_add(1, Ordering::Relaxed));
-        let written = write_new(&parent, &temporary, bytes, old.as_ref()).and_then(|()| parent.rename(&temporary, &parent, name));
+        let written = write_new(&parent, &temporary, bytes, old.as_ref(), durable).and_then(|()| parent.rename(&temporary, &parent, name));
         if let Err(error) = written {
             // The temporary file may not exist (a full disk): the fault that counts is the first one.
             let _ = parent.remove_file(&temporary);
             return Err(Fault::io(&what, &error));
         }
-        sync_folder(&parent).map_err(|error| Fault::io(&what, &error))
+        if durable { sync_folder(&parent).map_err(|error| Fault::io(&what, &error)) } else { Ok(()) }
     }
 
     /// Appends one record to a file, making it and its folders. A last line torn by a crash stays as it is and the record begins a new one.
@@ -247,13 +260,13 @@ impl Root {
     }
 }
 
-fn write_new(parent: &Dir, name: &str, bytes: &[u8], old: Option<&Metadata>) -> std::io::Result<()> {
+fn write_new(parent: &Dir, name: &str, bytes: &[u8], old: Option<&Metadata>, durable: bool) -> std::io::Result<()> {
     let mut file = parent.open_with(name, OpenOptions::new().write(true).create_new(true))?;
     file.write_all(bytes)?;
     if let Some(old) = old {
         file.set_permissions(old.permissions())?;
     }
-    file.sync_all()
+    if durable { file.sync_all() } else { Ok(()) }
 }
 
 /// True when the file has content that does not end a line; leaves the position anywhere (the file is open for appending).

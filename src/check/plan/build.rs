@@ -5,6 +5,7 @@ use super::definition::definitions;
 use super::net::Net;
 use super::register::{Registered, register};
 use crate::base::{Limits, digest_json};
+use crate::governor::Governor;
 use crate::model::{TableRef, TypeDef, Workflow};
 use crate::rule::{CompiledTable, Engine, Limits as TextLimits};
 use crate::schema::{Schema, TypeSchemas};
@@ -64,8 +65,9 @@ impl Plan {
         };
         let template_bytes = crate::base::limits::TEMPLATE_BYTES;
         let mut engine = Engine::new(TextLimits { fuel: limits.fuel, expression_bytes: limits.expression_size, template_bytes });
-        let Registered { outputs } = register(&workflow, files, &mut engine, &mut errors);
+        let Registered { outputs, governors } = register(&workflow, files, &mut engine, &mut errors);
         let tables = compile_tables(&workflow, files, &mut engine, decode_table, &mut errors);
+        let governors = compile_governors(&governors, files, &mut engine, decode_table, &mut errors);
         let schemas = compile_types(&workflow.execution.types, files, &mut errors);
         let params_schema = workflow.execution.params.as_ref().and_then(|schema| match Schema::compile(schema) {
             Ok(schema) => Some(schema),
@@ -86,6 +88,7 @@ impl Plan {
             net,
             engine,
             tables,
+            governors,
             schemas,
             outputs,
             params_schema,
@@ -140,6 +143,35 @@ fn compile_tables(
         }
     }
     tables
+}
+
+/// Compiles the tables named as `governor`; what a table names must be there too.
+fn compile_governors(
+    named: &BTreeMap<String, String>,
+    files: &Files,
+    engine: &mut Engine,
+    decode_table: &dyn Fn(&str) -> Result<crate::model::Table, String>,
+    errors: &mut Vec<PlanError>,
+) -> BTreeMap<String, Arc<Governor>> {
+    let mut governors = BTreeMap::new();
+    for (path, place) in named {
+        let text = files.get(path).ok_or_else(|| format!("no file `{path}` in the bundle"));
+        let compiled = text.and_then(|text| decode_table(text)).and_then(|table| {
+            Governor::compile(&table, engine).map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+        });
+        match compiled {
+            Ok(governor) => {
+                let missing =
+                    governor.options.constraint.as_ref().filter(|file| !(file.starts_with("prompts/") && files.contains_key(*file)));
+                if let Some(file) = missing {
+                    errors.push(PlanError::new(path, format!("`constraint` names `{file}`, which is no file under `prompts/`")));
+                }
+                governors.insert(path.clone(), Arc::new(governor));
+            }
+            Err(message) => errors.push(PlanError::new(place, format!("the governor `{path}` cannot be used: {message}"))),
+        }
+    }
+    governors
 }
 
 fn compile_types(types: &BTreeMap<String, TypeDef>, files: &Files, errors: &mut Vec<PlanError>) -> TypeSchemas {
