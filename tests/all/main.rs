@@ -8,6 +8,8 @@ mod desk;
 mod driver;
 mod fake;
 mod git;
+mod governor;
+mod hook;
 mod journal;
 mod knowledge;
 mod machine;
