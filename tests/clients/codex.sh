@@ -58,6 +58,7 @@ counts = [path.read_text() for path in pathlib.Path(sys.argv[2]).glob("turn-*.tx
 print(f"{len(requests)} requests, {len(outputs)} tool calls, count {counts}, {len(told)} injection(s)")
 for text in told:
     print(text)
+assert any("Hard escalation" in json.dumps(item) for item in requests[0]["input"]), "the constraint is told at the session's start"
 assert len(outputs) == 12, "the model was to make 12 calls"
 assert len(told) == 1, "exactly one injection"
 assert "[DANGER: TURN 12] 重新读取 boot.md" in told[0], "the text of the tenth turn, naming turn 12"
