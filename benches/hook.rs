@@ -73,6 +73,7 @@ fn main() {
         println!("largest memory: {:.1} MB", kilobytes as f64 / 1024.0);
     }
     let count = std::fs::read_dir(ours_in.path().join(".claude/hooks/state")).unwrap().flatten();
-    let counts: Vec<String> = count.filter(|e| e.path().extension().is_some_and(|x| x == "txt")).map(|e| std::fs::read_to_string(e.path()).unwrap()).collect();
+    let counts: Vec<String> =
+        count.filter(|e| e.path().extension().is_some_and(|x| x == "txt")).map(|e| std::fs::read_to_string(e.path()).unwrap()).collect();
     assert!(counts.len() == 1 && counts[0].parse::<usize>().unwrap() >= PAIRS + 20, "{counts:?}");
 }

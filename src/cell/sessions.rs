@@ -8,7 +8,7 @@ use super::stores::plain;
 use crate::agent::{Asker, Failure, FailureKind, Next, OutputContract, Session, SessionSpec, ToolSpec};
 use crate::governor::{Governor, Watch};
 use crate::model::tool::ToolRequest;
-use crate::model::{Agent, Op, Policy, Prompt};
+use crate::model::{Agent, Op, OpKind, Policy, Prompt};
 use crate::rule::{ExprError, to_json};
 use serde_json::Value;
 use std::sync::Arc;
@@ -196,7 +196,7 @@ impl Interpreter {
 
     fn close_session(&mut self, ops: &[Op], talk: &Talk, output: Value) {
         self.note_session(talk);
-        if super::interpreter::single_agent(ops).is_some() {
+        if single_agent(ops).is_some() {
             self.bind(ANSWER, output.clone());
         }
         self.result(talk.bind.as_deref(), output);
@@ -248,6 +248,14 @@ impl Interpreter {
     }
 }
 
+/// `{"agent": …}` alone is a whole `run`.
+pub(super) fn single_agent(ops: &[Op]) -> Option<&Op> {
+    match ops {
+        [op] if matches!(op.kind, OpKind::Agent(_)) => Some(op),
+        _ => None,
+    }
+}
+
 /// Descriptors of the tools named, as a model sees them.
 fn offered(names: &[String]) -> Result<Vec<ToolSpec>, Failure> {
     names
@@ -268,7 +276,8 @@ fn dotted(wire: &str) -> String {
 }
 
 /// Two spellings of one model name count as the same model.
-fn same_model(a: &str, b: &str) -> bool {
+#[must_use]
+pub fn same_model(a: &str, b: &str) -> bool {
     let fold = |name: &str| name.trim().to_lowercase().replace(['_', ' '], "-");
     fold(a) == fold(b)
 }

@@ -13,7 +13,9 @@ mod net;
 mod operations;
 pub mod plan;
 mod references;
+mod sealing;
 mod table;
+mod tables;
 mod typing;
 
 use crate::base::{FileId, Problem, Severity, Span, closest, fold_hint};
@@ -54,6 +56,8 @@ pub fn check(tree: &Tree, workflow: &Workflow, files: &BTreeMap<String, BundleFi
         execution::check,
         operations::check,
         files::check,
+        sealing::check,
+        tables::check,
     ] {
         pass(&mut context);
     }

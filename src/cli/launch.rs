@@ -2,10 +2,10 @@
 
 use super::ready::{Refused, refuse};
 use super::run::Format;
-use super::{Status, complain, tidy};
+use super::{Status, complain, leftovers, tidy};
 use crate::base::digest_json;
 use crate::check::plan::{self, Plan};
-use crate::driver::{Driver, DriverError, Event, Options, RunEnd, listen};
+use crate::driver::{Driver, DriverError, Event, Options, RunEnd, listen, past_events};
 use crate::executor::{Effects, Models, ProjectFiles};
 use crate::journal::{Durability, Header, Journal, Opened, Record, RunLock, run_folder};
 use crate::machine::{Machine, Prepared};
@@ -40,6 +40,8 @@ pub struct Launch {
     pub own_files: Vec<String>,
     /// How progress is shown.
     pub format: Format,
+    /// Branch to work on, where it is not the present one.
+    pub branch: Option<String>,
 }
 
 /// Begins a run: from here on files are written.
@@ -48,7 +50,12 @@ pub fn begin(launch: &Launch) -> Result<Status, Refused> {
     let dir = tidy::run_dir(launch.plan.workflow());
     let run = launch.prepared.run_id.clone();
     let _lock = RunLock::acquire(&launch.root.join(&dir), &run, SystemClock.now()).map_err(|e| io(e.to_string()))?;
-    let root = Root::open(&launch.root).map_err(|fault| io(fault.to_string()))?;
+    let root = leftovers::open(&launch.root, &dir).map_err(|fault| io(fault.to_string()))?;
+    leftovers::clear(&root, &dir, &[]).iter().for_each(|note| complain(&format!("rsf: {note}")));
+    // With the lock held: no run that is under way ever sees its branch changed.
+    if let Some(branch) = &launch.branch {
+        Repo::require(&launch.root).and_then(|repo| repo.switch_to(branch)).map_err(|fault| io(fault.to_string()))?;
+    }
     keep_out_of_git(launch).map_err(io)?;
     tidy::put_away(&root, launch.plan.workflow(), &run).map_err(|fault| io(fault.to_string()))?;
     let folder = run_folder(&launch.root.join(&dir), &run).map_err(|e| io(e.to_string()))?;
@@ -56,12 +63,12 @@ pub fn begin(launch: &Launch) -> Result<Status, Refused> {
     drive(launch, journal, None)
 }
 
-/// Goes on with a run whose process ended.
-pub fn go_on(launch: &Launch, opened: Opened) -> Result<Status, Refused> {
+/// Goes on with a run whose process ended; whoever opened its journal holds the project's lock.
+pub fn go_on(launch: &Launch, opened: Opened, _lock: &RunLock) -> Result<Status, Refused> {
     let dir = tidy::run_dir(launch.plan.workflow());
-    let lock = RunLock::acquire(&launch.root.join(dir), &launch.prepared.run_id, SystemClock.now());
-    let _lock = lock.map_err(|e| refuse(Status::Code(1), &e.to_string()))?;
-    opened.notes.iter().for_each(|note| complain(&format!("rsf: {note}")));
+    let root = leftovers::open(&launch.root, &dir).map_err(|fault| refuse(Status::Code(1), &fault.to_string()))?;
+    let left = leftovers::clear(&root, &dir, &opened.records);
+    opened.notes.iter().chain(&left).for_each(|note| complain(&format!("rsf: {note}")));
     drive(launch, opened.journal, Some(opened.records))
 }
 
@@ -94,13 +101,19 @@ fn keep_out_of_git(launch: &Launch) -> Result<(), String> {
 fn drive(launch: &Launch, journal: Journal, records: Option<Vec<Record>>) -> Result<Status, Refused> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|e| refuse(Status::Code(1), &format!("no runtime: {e}")))?;
-    let scratch = tempfile::tempdir().map_err(|e| refuse(Status::Code(1), &format!("no scratch folder: {e}")))?;
-    let executor = Arc::new(effects(launch, scratch.path())?);
+    let dir = tidy::run_dir(launch.plan.workflow());
+    let root = leftovers::open(&launch.root, &dir).map_err(|e| refuse(Status::Code(1), &e.to_string()))?;
+    root.clear_drafts();
+    let scratch = leftovers::scratch(&root, &dir).map_err(|e| refuse(Status::Code(1), &e.to_string()))?;
+    let executor = Arc::new(effects(launch, root, scratch.path())?);
     let machine = Machine::new(Arc::clone(&launch.plan), launch.prepared.clone());
     let (sender, mut events) = unbounded_channel::<Event>();
     let options = options(launch, journal.path());
     let mut watch = watcher(launch);
-    let places = places(launch, journal.path());
+    let places = places(launch);
+    if let Some(records) = &records {
+        watch.remember(&past_events(records, &options.journal, |result| exit_code(&launch.plan, result)));
+    }
     let shown = std::thread::spawn(move || {
         while let Some(event) = events.blocking_recv() {
             watch.event(&event);
@@ -123,7 +136,7 @@ fn drive(launch: &Launch, journal: Journal, records: Option<Vec<Record>>) -> Res
     Ok(status(launch, end))
 }
 
-fn effects(launch: &Launch, scratch: &Path) -> Result<Effects, Refused> {
+fn effects(launch: &Launch, root: Root, scratch: &Path) -> Result<Effects, Refused> {
     let failed = |message: String| refuse(Status::Code(1), &message);
     let config = ProjectConfig {
         root: launch.root.clone(),
@@ -133,7 +146,6 @@ fn effects(launch: &Launch, scratch: &Path) -> Result<Effects, Refused> {
         output_bytes: launch.plan.limits().output_bytes,
     };
     let tools = Registry::new(config).map_err(|e| failed(e.to_string()))?;
-    let root = Root::open(&launch.root).map_err(|e| failed(e.to_string()))?;
     Ok(Effects {
         tools: Arc::new(tools),
         models: Arc::new(Models(Arc::clone(&launch.providers))),
@@ -167,13 +179,10 @@ fn watcher(launch: &Launch) -> Watch {
     }
 }
 
-fn places(launch: &Launch, journal: &Path) -> Vec<(String, String)> {
+/// The journal is named by the last screen itself.
+fn places(launch: &Launch) -> Vec<(String, String)> {
     let dir = launch.root.join(tidy::run_dir(launch.plan.workflow()));
-    vec![
-        ("project".to_owned(), launch.root.display().to_string()),
-        ("run directory".to_owned(), dir.display().to_string()),
-        ("journal".to_owned(), journal.display().to_string()),
-    ]
+    vec![("project".to_owned(), launch.root.display().to_string()), ("run directory".to_owned(), dir.display().to_string())]
 }
 
 fn status(launch: &Launch, end: Result<RunEnd, DriverError>) -> Status {

@@ -8,6 +8,7 @@ pub mod graph;
 pub mod hook;
 pub mod init;
 mod launch;
+mod leftovers;
 pub mod load;
 pub mod params;
 pub mod place;
@@ -24,9 +25,20 @@ use clap::{Parser, Subcommand};
 use std::io::Write;
 use std::process::{ExitCode, Termination};
 
+const EXAMPLES: &str = "\
+Examples:
+  rsf demo                                     a whole run on a sample project: no key, no cost
+  rsf run writer-editor \"why rivers bend\"       run a built-in workflow on the project in this folder
+  rsf WORD \"…\"                                 run the workflow that has this trigger word
+  rsf init writer-editor && rsf run workflows/writer-editor.json \"a topic\"
+  rsf resume                                   go on with the run that was cut off here
+
+Exit status: 0 success, 1 rejected, refused or failed, 2 wrong usage or an unreadable file; a run ends with the
+code its document gives its result; 130 when it was interrupted and can be resumed.";
+
 /// Runs roles-steps-flows workflows: proved before they run, durable while they run.
 #[derive(Debug, Parser)]
-#[command(name = "rsf", version, propagate_version = true)]
+#[command(name = "rsf", version, propagate_version = true, after_help = EXAMPLES)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -98,9 +110,10 @@ fn print(text: &str) {
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }
 
-/// Writes a line to standard error.
+/// Writes a line to standard error; names of files may hold what a terminal would act on.
 fn complain(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let harmless: String = text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect();
+    let _ = writeln!(std::io::stderr().lock(), "{harmless}");
 }
 
 /// `rsf WORD …`, where the word names a workflow.

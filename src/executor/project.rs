@@ -44,15 +44,6 @@ impl ProjectFiles {
     pub fn new(root: Root) -> Self {
         Self { root, logging: Mutex::default() }
     }
-
-    /// Appends a line unless it is the file's last one already: a record whose outcome was lost in a crash is written once.
-    fn append_once(&self, path: &str, line: &str) -> Result<(), Fault> {
-        let written = self.root.read(path, crate::base::limits::FILE_BYTES).ok().flatten();
-        if written.is_some_and(|bytes| bytes.ends_with(line.as_bytes())) && line.contains("\"timestamp\"") {
-            return Ok(());
-        }
-        self.root.append(path, line.as_bytes())
-    }
 }
 
 impl Stores for ProjectFiles {
@@ -63,17 +54,17 @@ impl Stores for ProjectFiles {
         Ok(request.paths.clone())
     }
 
-    fn log(&self, request: &LogRequest) -> Result<(), ToolError> {
+    fn log(&self, request: &LogRequest, again: bool) -> Result<(), ToolError> {
         let _one_at_a_time = self.logging.lock().unwrap_or_else(PoisonError::into_inner);
         let record = format!("{}\n", Value::Object(request.record.clone()));
-        self.append_once(&request.path, &record).map_err(|fault| refused(&fault))?;
+        self.root.append(&request.path, record.as_bytes(), again).map_err(|fault| refused(&fault))?;
         if request.text.is_empty() {
             return Ok(());
         }
         let beside = request.path.strip_suffix(".jsonl").unwrap_or(&request.path);
         // A record is one line, whatever a message holds.
         let line = format!("{}\n", request.text.replace(['\n', '\r'], " "));
-        self.root.append(&format!("{beside}.log"), line.as_bytes()).map_err(|fault| refused(&fault))
+        self.root.append(&format!("{beside}.log"), line.as_bytes(), again).map_err(|fault| refused(&fault))
     }
 }
 

@@ -250,6 +250,7 @@ fn a_demo_that_fails_leaves_only_what_was_there_before() {
         let mut programs = Fake { broken: Some(broken), ..Fake::default() };
         let error = prepare(None, temp.path(), &mut programs).expect_err("broken");
         assert!(error.to_string().contains("it broke"), "{error}");
+        assert_eq!(error.to_string().contains("PIP_FIND_LINKS"), broken == 3, "without a network it says what would help: {error}");
         assert_eq!(std::fs::read_dir(temp.path()).expect("listed").count(), 0);
     }
     let mut programs = Fake { broken: Some(1), ..Fake::default() };
@@ -291,7 +292,7 @@ fn the_reference_lists_operations_words_and_tools() {
     let text = reference::render(&words, &reference::Args::default());
     assert!(text.starts_with("operations\n  {\"let\"") && text.contains("\nfilters\n  text|slug\n      lower-case letters\n"), "{text}");
     assert!(text.contains("\ntools\n  git.commit(message, paths?)\n      Commits. [changes the repository; needs git: write]\n"), "{text}");
-    let only = reference::Args { word: Some("slug".to_owned()), format: Format::Json };
+    let only = reference::Args { word: Some("slug".to_owned()), format: reference::Format::Json };
     let rows: Value = serde_json::from_str(&reference::render(&words, &only)).expect("JSON");
     assert_eq!(rows.as_array().map(Vec::len), Some(1));
     let none = reference::Args { word: Some("nothing-like-it".to_owned()), ..reference::Args::default() };

@@ -149,7 +149,7 @@ fn random_outcome(cell: &rsf::check::plan::NetCell, byte: u8) -> Scripted {
 }
 
 /// Random well-typed documents: up to 3 roles × 4 steps, flows between any two cells of different steps.
-fn documents() -> impl Strategy<Value = Value> {
+pub fn documents() -> impl Strategy<Value = Value> {
     (1usize..4, 2u32..5, proptest::collection::vec((any::<u16>(), any::<u16>(), any::<bool>()), 1..12)).prop_map(|(roles, steps, ends)| {
         let cell_count = roles * steps as usize;
         let mut inputs: Vec<Vec<String>> = vec![Vec::new(); cell_count];
