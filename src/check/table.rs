@@ -21,9 +21,9 @@ const SHOWN: usize = 12;
 /// Steps of one evaluation while a table is tried.
 const FUEL: u64 = 20_000;
 
-/// Everything wrong with a decision table, and who wins in it. `files` are the bundle's files by path.
+/// Everything wrong with a decision table, and who wins in it. `files` are the bundle's files by path, where they are known.
 #[must_use]
-pub fn check_table(tree: &Tree, table: &Table, files: &BTreeMap<String, BundleFile>) -> Vec<Problem> {
+pub fn check_table(tree: &Tree, table: &Table, files: Option<&BTreeMap<String, BundleFile>>) -> Vec<Problem> {
     let Some(root) = &tree.root else { return Vec::new() };
     let place = Place { root, file: tree.file };
     let mut problems = examine(&place, table);
@@ -47,13 +47,13 @@ pub fn check_table(tree: &Tree, table: &Table, files: &BTreeMap<String, BundleFi
 }
 
 /// What a governor asks of a table that compiles.
-pub(super) fn governor(place: &Place<'_>, table: &Table, files: &BTreeMap<String, BundleFile>) -> Vec<Problem> {
+pub(super) fn governor(place: &Place<'_>, table: &Table, files: Option<&BTreeMap<String, BundleFile>>) -> Vec<Problem> {
     let error = |pointer: &str, message: String, help: &str| {
         Problem::error("RSF959", message).at(place.file, place.node(pointer).head_span(), "").help(help)
     };
     match Governor::compile(table, &mut Engine::new(Limits::default())) {
         Ok(governor) => {
-            let missing = |path: &&String| !path.starts_with("prompts/") || !(files.is_empty() || files.contains_key(*path));
+            let missing = |path: &&String| !path.starts_with("prompts/") || files.is_some_and(|files| !files.contains_key(*path));
             let path = governor.options.constraint.as_ref().filter(missing);
             let message = |path: &String| format!("`constraint` names `{}`, which is no file under `prompts/` of the bundle", shown(path));
             path.map(|path| error("/options/constraint", message(path), "write the file, or remove the option")).into_iter().collect()

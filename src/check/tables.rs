@@ -77,7 +77,7 @@ fn of_file(file: &BundleFile, files: Option<&BTreeMap<String, BundleFile>>) -> V
     }
     let place = Place { root, file: file.id };
     let mut problems = examine(&place, &table);
-    if let Some(files) = files.filter(|_| problems.iter().all(|problem| problem.severity != Severity::Error)) {
+    if files.is_some() && problems.iter().all(|problem| problem.severity != Severity::Error) {
         problems.extend(super::table::governor(&place, &table, files));
     }
     problems

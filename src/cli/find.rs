@@ -18,7 +18,7 @@ pub fn find(name: &str, folder: Option<&Path>) -> Result<Loaded, String> {
 }
 
 fn look(name: &str, folder: Option<&Path>) -> Result<Loaded, String> {
-    // A bare word is never a file: a project that is worked on could hold one of that name.
+    // A bare word is no file where anything else bears the name: a project that is worked on could hold one.
     let path = name.contains('/') || name.contains(std::path::MAIN_SEPARATOR) || name.ends_with(".json");
     if name == "-" || (path && Path::new(name).is_file()) {
         return load(name).map_err(|e| e.to_string());

@@ -103,7 +103,7 @@ impl Check<'_> {
     fn hook(&mut self, key: &str, hook: &Value, at: &str) {
         let Some(command) = hook.get("command").and_then(Value::as_str) else {
             // Prompts and agents are hooks without a command.
-            if !hook.get("type").and_then(Value::as_str).is_some_and(|kind| kind != "command") {
+            if hook.get("type").and_then(Value::as_str).is_none_or(|kind| kind == "command") {
                 self.add("form", at, "the hook has no `command`");
             }
             return;

@@ -196,7 +196,7 @@ proptest! {
             turn += made;
             let message = watch.stop().message;
             // By brute force: the row for this count, else the highest of those passed.
-            let row_at = |turn: u64| list.iter().position(|period| turn % period == 0);
+            let row_at = |turn: u64| list.iter().position(|period| turn.is_multiple_of(*period));
             let wanted = if turn <= judged {
                 None
             } else {

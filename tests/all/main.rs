@@ -23,6 +23,7 @@ mod language;
 mod loops;
 mod machine;
 mod program;
+mod proof;
 mod provider;
 mod report;
 mod reports;

@@ -104,6 +104,7 @@ fn trigger_words_start_workflows_and_a_project_captures_none() {
     let set = r#"config.providers={"x":{"wire":"scripted","models":["*"],"script":"samples/answers.json"}}"#;
     let ended = place.run(&["quick-ask", "fenced", "--workflows", &more, "--set", set, "--dry-run"]);
     assert!(ended.out.contains("asker: Ask"), "{ended:?}");
+    std::fs::remove_file(place.project().join("quick-ask")).unwrap();
     assert_eq!(place.run(&["quick-ask", "fenced", "--set", set, "--dry-run"]).code, Some(2), "only what was named is looked through");
 }
 
