@@ -24,7 +24,7 @@ pub struct SessionRecord {
     /// Sum over the exchanges.
     #[serde(serialize_with = "with_total")]
     pub tokens: Tokens,
-    /// Calls that the permission gate refused.
+    /// What the permission gate refused to the session, and the kernel to the programs it started.
     pub risk_flags: Vec<String>,
 }
 

@@ -163,7 +163,12 @@ impl Session {
     pub fn tool(&mut self, result: Result<Value, ToolError>) -> Next {
         let Some(call) = self.current.take() else { return self.misuse("tool") };
         let content = match result {
-            Ok(value) => value.to_string(),
+            Ok(value) => {
+                let tool = calls::dotted(&call.name);
+                let refused = refusals(&value).map(|line| clip(&format!("{tool}: a started program was refused: {line}")));
+                self.record.risk_flags.extend(refused);
+                value.to_string()
+            }
             Err(error) => {
                 let line = format!("{}: {}", calls::dotted(&call.name), error.message);
                 if error.kind == ToolErrorKind::Denied {
@@ -272,6 +277,11 @@ impl Session {
     fn misuse(&mut self, fed: &str) -> Next {
         self.end(FailureKind::Crash, format!("the session was fed `{fed}` when it was not due"))
     }
+}
+
+/// What the kernel refused to a started program, as the result of its call tells.
+pub(crate) fn refusals(result: &Value) -> impl Iterator<Item = &str> {
+    result.get("refused").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
 fn listed(faults: &[String]) -> String {

@@ -5,7 +5,7 @@ use super::emission::{Emitted, Envelope, OutEntry, entry_of};
 use super::position::{Branch, Frame, list_at};
 use super::sessions::Talk;
 use super::stores::{StoreOrder, store_order};
-use crate::agent::{Asker, Failure, FailureKind, ModelReply, ModelRequest};
+use crate::agent::{Failure, FailureKind, ModelReply, ModelRequest};
 use crate::base::{Limits, Timestamp};
 use crate::model::tool::{ToolError, ToolRequest};
 use crate::model::{Op, OpKind, Policy, TypeRef, Workflow};
@@ -211,6 +211,7 @@ impl Interpreter {
                 self.converse(host, ops, talk, next)
             }
             (Waiting::Tool(bind), Ok(value)) => {
+                self.note_refusals(&value);
                 self.result(bind.as_deref(), value);
                 self.run(host, ops)
             }
@@ -471,18 +472,6 @@ impl Interpreter {
     /// Milliseconds left of the attempt.
     pub(super) fn time_left(&self) -> u64 {
         u64::try_from(self.who.deadline.0 - self.now.0).unwrap_or(0).max(1)
-    }
-
-    pub(super) fn asker(&self) -> Asker {
-        Asker {
-            role: self.who.role.clone(),
-            cell: self.who.cell.clone(),
-            round: self.who.round,
-            attempt: self.who.attempt,
-            item: self.who.item,
-            session: self.sessions,
-            turn: 0,
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use super::grants::grants;
 use super::interpreter::Control;
 use super::interpreter::{Host, Interpreter, Step, Waiting, at};
 use super::stores::plain;
-use crate::agent::{Failure, FailureKind, Next, OutputContract, Session, SessionSpec, ToolSpec};
+use crate::agent::{Asker, Failure, FailureKind, Next, OutputContract, Session, SessionSpec, ToolSpec};
 use crate::model::tool::ToolRequest;
 use crate::model::{Agent, Op, Policy, Prompt};
 use crate::rule::{ExprError, to_json};
@@ -184,6 +184,24 @@ impl Interpreter {
             tokens.insert("total".to_owned(), Value::from(record.tokens.input + record.tokens.output));
         }
         self.bind("session", value);
+    }
+
+    pub(super) fn asker(&self) -> Asker {
+        Asker {
+            role: self.who.role.clone(),
+            cell: self.who.cell.clone(),
+            round: self.who.round,
+            attempt: self.who.attempt,
+            item: self.who.item,
+            session: self.sessions,
+            turn: 0,
+        }
+    }
+
+    /// What the kernel refused to a program that this program of the cell started.
+    pub(super) fn note_refusals(&mut self, result: &Value) {
+        let refused = crate::agent::refusals(result);
+        self.risks.extend(refused.map(|line| format!("{}: a started program was refused: {line}", self.who.cell)));
     }
 
     pub(super) fn tool_request(

@@ -2,7 +2,7 @@
 
 use super::ready::{Refused, refuse};
 use super::run::Format;
-use super::{Status, complain, tidy};
+use super::{Status, complain, guard, tidy};
 use crate::base::digest_json;
 use crate::check::plan::{self, Plan};
 use crate::driver::{Driver, DriverError, Event, Options, RunEnd, listen};
@@ -12,7 +12,7 @@ use crate::machine::{Machine, Prepared};
 use crate::provider::Providers;
 use crate::report::{Sheet, watch::Watch};
 use crate::tool::{ProjectConfig, Registry};
-use crate::world::{Clock, Root, SystemClock, git::Repo};
+use crate::world::{Clock, Root, SystemClock, git::Repo, support};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,6 +38,8 @@ pub struct Launch {
     pub providers: Arc<Providers>,
     /// Globs of the workflow's own files inside the project.
     pub own_files: Vec<String>,
+    /// Nothing runs where the kernel cannot confine programs.
+    pub require_sandbox: bool,
     /// How progress is shown.
     pub format: Format,
 }
@@ -58,6 +60,9 @@ pub fn begin(launch: &Launch) -> Result<Status, Refused> {
 
 /// Goes on with a run whose process ended.
 pub fn go_on(launch: &Launch, opened: Opened) -> Result<Status, Refused> {
+    if let Some(message) = guard::refusal(launch.require_sandbox, support()) {
+        return Err(refuse(Status::Rejected, &message));
+    }
     let dir = tidy::run_dir(launch.plan.workflow());
     let lock = RunLock::acquire(&launch.root.join(dir), &launch.prepared.run_id, SystemClock.now());
     let _lock = lock.map_err(|e| refuse(Status::Code(1), &e.to_string()))?;
@@ -79,7 +84,7 @@ fn header(launch: &Launch) -> Header {
         seed: 0,
         settings: json!({
             "config": settings.config, "limits": settings.limits, "params": settings.params, "prepared": launch.prepared,
-            "own_files": launch.own_files,
+            "own_files": launch.own_files, "require_sandbox": launch.require_sandbox,
         }),
     }
 }
@@ -125,12 +130,16 @@ fn drive(launch: &Launch, journal: Journal, records: Option<Vec<Record>>) -> Res
 
 fn effects(launch: &Launch, scratch: &Path) -> Result<Effects, Refused> {
     let failed = |message: String| refuse(Status::Code(1), &message);
+    let home = std::env::home_dir();
+    let further = guard::further(launch.plan.config(), home.as_deref()).map_err(failed)?;
     let config = ProjectConfig {
         root: launch.root.clone(),
         run_dir: tidy::run_dir(launch.plan.workflow()),
         scratch_root: scratch.to_path_buf(),
         protected: launch.own_files.clone(),
         output_bytes: launch.plan.limits().output_bytes,
+        further_read: further.read,
+        further_write: further.write,
     };
     let tools = Registry::new(config).map_err(|e| failed(e.to_string()))?;
     let root = Root::open(&launch.root).map_err(|e| failed(e.to_string()))?;
@@ -173,6 +182,7 @@ fn places(launch: &Launch, journal: &Path) -> Vec<(String, String)> {
         ("project".to_owned(), launch.root.display().to_string()),
         ("run directory".to_owned(), dir.display().to_string()),
         ("journal".to_owned(), journal.display().to_string()),
+        ("sandbox".to_owned(), support().in_words()),
     ]
 }
 

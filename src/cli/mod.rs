@@ -5,6 +5,7 @@ mod dry_run;
 mod explain;
 mod find;
 pub mod graph;
+pub mod guard;
 pub mod init;
 mod launch;
 pub mod load;

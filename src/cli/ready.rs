@@ -6,7 +6,7 @@ use super::find::find;
 use super::load::Loaded;
 use super::run::Args;
 use super::settings;
-use super::{Status, complain, params};
+use super::{Status, complain, guard, params};
 use crate::base::{Severity, Timestamp};
 use crate::check::plan::{self, Plan};
 use crate::machine::{Prepared, prepare};
@@ -14,6 +14,7 @@ use crate::model::Workflow;
 use crate::provider::Providers;
 use crate::rule::{Scope, to_json};
 use crate::syntax;
+use crate::world::support;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -70,7 +71,10 @@ pub fn ready(args: &Args, now: Timestamp, seed: &str) -> Result<Ready, Refused> 
     let models = models(&plan, &prepared, &project);
     let asked: BTreeSet<&String> = models.values().collect();
     let unmet = asked.into_iter().filter_map(|model| providers.check(model).err()).collect();
+    let home = std::env::home_dir();
+    let further = guard::further(plan.config(), home.as_deref()).map_err(|message| refuse(Status::Rejected, &message))?;
     notes.sort();
+    notes.extend(guard::notes(plan.workflow(), support(), &further));
     Ok(Ready {
         workflow: args.workflow.clone(),
         plan,

@@ -106,6 +106,7 @@ fn again(args: &Args, root: PathBuf, header: &Header) -> Result<Launch, Refused>
         root,
         providers: Arc::new(providers),
         own_files: own.unwrap_or_default(),
+        require_sandbox: header.settings["require_sandbox"] == true,
         format: args.format,
     })
 }

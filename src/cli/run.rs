@@ -3,10 +3,10 @@
 use super::launch::{Launch, begin};
 use super::ready::{Ready, Refused, project, ready, refuse};
 use super::settings::{self, Layer, SettingsError};
-use super::{Status, complain, dry_run, print};
+use super::{Status, complain, dry_run, guard, print};
 use crate::report::briefing::Briefing;
 use crate::report::text::one_line;
-use crate::world::{Clock, SystemClock, git::Repo, project::preflight};
+use crate::world::{Clock, SystemClock, git::Repo, project::preflight, support};
 use serde_json::{Map, Value};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{BufRead, IsTerminal, Write};
@@ -52,6 +52,10 @@ pub struct Args {
     /// Check everything and say what would run, but start nothing and write nothing.
     #[arg(long)]
     pub dry_run: bool,
+
+    /// Refuse to run where the kernel cannot confine the programs that roles start.
+    #[arg(long)]
+    pub require_sandbox: bool,
 
     /// How progress is shown.
     #[arg(long, value_enum, default_value_t)]
@@ -117,7 +121,8 @@ pub fn run(args: &Args) -> Status {
 fn attempt(args: &Args) -> Result<Status, Refused> {
     let now = SystemClock.now();
     let ready = ready(args, now, &seed())?;
-    let unmet = unmet(&ready);
+    let mut unmet = unmet(&ready);
+    unmet.extend(guard::refusal(args.require_sandbox, support()));
     let briefing = briefing(&ready);
     if args.dry_run {
         print(&briefing);
@@ -144,6 +149,7 @@ fn attempt(args: &Args) -> Result<Status, Refused> {
         root: ready.root,
         providers: ready.providers,
         own_files: ready.own_files,
+        require_sandbox: args.require_sandbox,
         format: args.format,
     })
 }

@@ -14,6 +14,7 @@ mod lock;
 mod paths;
 mod process;
 pub mod project;
+mod sandbox;
 mod survivors;
 mod walk;
 
@@ -24,5 +25,6 @@ pub use fault::{Fault, FaultKind};
 pub use files::{Kind, Root};
 pub use lock::Lock;
 pub use paths::{RelPath, TEMPORARY_PREFIX, is_git_component};
-pub use process::{Finished, ProcessSpec, inherited_env, run_process};
+pub use process::{Finished, ProcessSpec, find_program, inherited_env, run_process};
+pub use sandbox::{Confinement, Support, support};
 pub use walk::{Listing, compile_globs};
