@@ -3,7 +3,7 @@
 use super::contract;
 use super::emission::{Emitted, Envelope, OutEntry, entry_of};
 use super::position::{Branch, Frame, list_at};
-use super::sessions::Talk;
+use super::sessions::{Talk, single_agent};
 use super::stores::{StoreOrder, store_order};
 use crate::agent::{Failure, FailureKind, ModelReply, ModelRequest};
 use crate::base::{Limits, Timestamp};
@@ -417,6 +417,10 @@ impl Interpreter {
                 return Step::Failed(Failure::new(FailureKind::Schema, message));
             }
         }
+        if self.mode == Mode::Recover && self.finished.stops.is_empty() && self.finished.emitted.len() < self.outs.len() {
+            // The failure stands, so nothing of this takes effect, the types' own stores neither.
+            self.finished.emitted.clear();
+        }
         match self.closing_orders(host) {
             Ok(orders) => self.close(orders),
             Err(error) => Step::Failed(Failure::new(FailureKind::Fail, error.to_string())),
@@ -472,14 +476,6 @@ impl Interpreter {
     /// Milliseconds left of the attempt.
     pub(super) fn time_left(&self) -> u64 {
         u64::try_from(self.who.deadline.0 - self.now.0).unwrap_or(0).max(1)
-    }
-}
-
-/// `{"agent": …}` alone is a whole `run`.
-pub(super) fn single_agent(ops: &[Op]) -> Option<&Op> {
-    match ops {
-        [op] if matches!(op.kind, OpKind::Agent(_)) => Some(op),
-        _ => None,
     }
 }
 

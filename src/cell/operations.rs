@@ -170,11 +170,18 @@ impl Interpreter {
     }
 }
 
-/// Whether an expression speaks of `state.{name}`.
+/// Whether an expression speaks of `state.{name}`, or of the state in a way that may mean any name of it.
 fn mentions(expression: &str, name: &str) -> bool {
-    expression.match_indices("state.").any(|(start, _)| {
-        let rest = &expression[start + "state.".len()..];
-        rest.strip_prefix(name).is_some_and(|after| !after.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+    let in_word = |c: char| c.is_alphanumeric() || c == '_';
+    expression.match_indices("state").any(|(start, word)| {
+        let rest = &expression[start + word.len()..];
+        if expression[..start].ends_with(in_word) || rest.starts_with(in_word) {
+            return false;
+        }
+        match rest.trim_start().strip_prefix('.') {
+            Some(path) => path.trim_start().strip_prefix(name).is_some_and(|after| !after.starts_with(in_word)),
+            None => true,
+        }
     })
 }
 
@@ -187,5 +194,8 @@ mod tests {
         assert!(mentions("state.model != config.models.a", "model"));
         assert!(!mentions("state.models != 1", "model"));
         assert!(!mentions("config.model == 1", "model"));
+        assert!(!mentions("estate.model == 1", "model"));
+        assert!(mentions("state['model'] == 1", "model"));
+        assert!(mentions("state|length == 1", "model"));
     }
 }

@@ -7,7 +7,7 @@ use super::interpreter::{Host, Interpreter, Step, Waiting, at};
 use super::stores::plain;
 use crate::agent::{Asker, Failure, FailureKind, Next, OutputContract, Session, SessionSpec, ToolSpec};
 use crate::model::tool::ToolRequest;
-use crate::model::{Agent, Op, Policy, Prompt};
+use crate::model::{Agent, Op, OpKind, Policy, Prompt};
 use crate::rule::{ExprError, to_json};
 use serde_json::Value;
 
@@ -168,7 +168,7 @@ impl Interpreter {
 
     fn close_session(&mut self, ops: &[Op], talk: &Talk, output: Value) {
         self.note_session(talk);
-        if super::interpreter::single_agent(ops).is_some() {
+        if single_agent(ops).is_some() {
             self.bind(ANSWER, output.clone());
         }
         self.result(talk.bind.as_deref(), output);
@@ -222,6 +222,14 @@ impl Interpreter {
             key,
             timeout_ms: self.time_left(),
         })
+    }
+}
+
+/// `{"agent": …}` alone is a whole `run`.
+pub(super) fn single_agent(ops: &[Op]) -> Option<&Op> {
+    match ops {
+        [op] if matches!(op.kind, OpKind::Agent(_)) => Some(op),
+        _ => None,
     }
 }
 

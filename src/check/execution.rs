@@ -9,7 +9,8 @@
 //! # RSF911 role that is not declared
 //! `on.as`, `independence` or the schemas of `types` name a role that the document does not have.
 //! # RSF916 not within `each`
-//! A cell that runs once per item changes no state and stops no run: its items run side by side. Do it in a later cell.
+//! A cell that runs once per item changes no state and stops no run: its items run side by side. Do it in a later cell. What it emits is one list,
+//! so its outputs have no count.
 
 use super::{Context, cell_name, shown};
 use crate::base::{Severity, Span};
@@ -123,10 +124,13 @@ fn emission(context: &Context<'_>, cell: &Cell, run: &[Op], span: Span, found: &
     let agent_alone = matches!(run, [Op { kind: OpKind::Agent(agent), when: None, .. }] if agent.output.is_none());
     let mut emitted = Emitted::default();
     emitted.collect(run);
+    // What `recover` emits stands in for the cell's work after a failure; it does not do that work.
+    let own = emitted.keys.len();
+    let stops = emitted.stops;
     emitted.collect(&cell.recover);
     let listed: BTreeSet<&TypeRef> = cell.outputs.iter().flat_map(|entry| &entry.term.alternatives).collect();
     let mut made: BTreeSet<TypeRef> = BTreeSet::new();
-    for (key, pointer) in &emitted.keys {
+    for (index, (key, pointer)) in emitted.keys.iter().enumerate() {
         let name = TypeRef::parse(&key.nfc().collect::<String>());
         if !listed.contains(&name) {
             let names: Vec<String> = listed.iter().take(200).map(ToString::to_string).collect();
@@ -141,9 +145,11 @@ fn emission(context: &Context<'_>, cell: &Cell, run: &[Op], span: Span, found: &
                 help,
             ));
         }
-        made.insert(name);
+        if index < own {
+            made.insert(name);
+        }
     }
-    if agent_alone || emitted.stops {
+    if agent_alone || stops {
         return;
     }
     let mut reported = BTreeSet::new();
@@ -159,6 +165,13 @@ fn emission(context: &Context<'_>, cell: &Cell, run: &[Op], span: Span, found: &
 fn within_each(cell: &Cell, run: &[Op], span: Span, context: &Context<'_>, found: &mut Found) {
     if cell.each.is_none() {
         return;
+    }
+    for (index, entry) in cell.outputs.iter().enumerate() {
+        let listed = cell.outputs.iter().take(index).any(|other| other.term.key() == entry.term.key());
+        if listed || entry.term.count > 1 {
+            let message = format!("{} runs once per item, so `{}` is one list and has no count", cell_name(cell), shown(&entry.term.key()));
+            found.push((Severity::Error, "RSF916", context.place(&entry.at), message, "list the type once, without a count".to_owned()));
+        }
     }
     for op in flatten(run) {
         let name = match op.kind {

@@ -13,6 +13,7 @@ mod net;
 mod operations;
 pub mod plan;
 mod references;
+mod tables;
 mod typing;
 
 use crate::base::{FileId, Problem, Severity, Span, closest, fold_hint};
@@ -52,6 +53,7 @@ pub fn check(tree: &Tree, workflow: &Workflow, files: &BTreeMap<String, BundleFi
         execution::check,
         operations::check,
         files::check,
+        tables::check,
     ] {
         pass(&mut context);
     }

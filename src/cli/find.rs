@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// What was looked for and where, with the names that exist.
 pub fn find(name: &str, folder: Option<&Path>) -> Result<Loaded, String> {
-    if name == "-" || Path::new(name).is_file() {
+    // A bare word is never a file: a project that is worked on could hold one of that name.
+    let path = name.contains('/') || name.contains(std::path::MAIN_SEPARATOR) || name.ends_with(".json");
+    if name == "-" || (path && Path::new(name).is_file()) {
         return load(name).map_err(|e| e.to_string());
     }
     let plain = name.trim_end_matches(".json").trim_start_matches("workflows/");

@@ -5,7 +5,7 @@ use super::run::Format;
 use super::{Status, complain, guard, tidy};
 use crate::base::digest_json;
 use crate::check::plan::{self, Plan};
-use crate::driver::{Driver, DriverError, Event, Options, RunEnd, listen};
+use crate::driver::{Driver, DriverError, Event, Options, RunEnd, listen, past_events};
 use crate::executor::{Effects, Models, ProjectFiles};
 use crate::journal::{Durability, Header, Journal, Opened, Record, RunLock, run_folder};
 use crate::machine::{Machine, Prepared};
@@ -42,6 +42,8 @@ pub struct Launch {
     pub require_sandbox: bool,
     /// How progress is shown.
     pub format: Format,
+    /// Branch to work on, where it is not the present one.
+    pub branch: Option<String>,
 }
 
 /// Begins a run: from here on files are written.
@@ -51,6 +53,10 @@ pub fn begin(launch: &Launch) -> Result<Status, Refused> {
     let run = launch.prepared.run_id.clone();
     let _lock = RunLock::acquire(&launch.root.join(&dir), &run, SystemClock.now()).map_err(|e| io(e.to_string()))?;
     let root = Root::open(&launch.root).map_err(|fault| io(fault.to_string()))?;
+    // With the lock held: no run that is under way ever sees its branch changed.
+    if let Some(branch) = &launch.branch {
+        Repo::require(&launch.root).and_then(|repo| repo.switch_to(branch)).map_err(|fault| io(fault.to_string()))?;
+    }
     keep_out_of_git(launch).map_err(io)?;
     tidy::put_away(&root, launch.plan.workflow(), &run).map_err(|fault| io(fault.to_string()))?;
     let folder = run_folder(&launch.root.join(&dir), &run).map_err(|e| io(e.to_string()))?;
@@ -58,14 +64,11 @@ pub fn begin(launch: &Launch) -> Result<Status, Refused> {
     drive(launch, journal, None)
 }
 
-/// Goes on with a run whose process ended.
-pub fn go_on(launch: &Launch, opened: Opened) -> Result<Status, Refused> {
+/// Goes on with a run whose process ended; whoever opened its journal holds the project's lock.
+pub fn go_on(launch: &Launch, opened: Opened, _lock: &RunLock) -> Result<Status, Refused> {
     if let Some(message) = guard::refusal(launch.require_sandbox, support()) {
         return Err(refuse(Status::Rejected, &message));
     }
-    let dir = tidy::run_dir(launch.plan.workflow());
-    let lock = RunLock::acquire(&launch.root.join(dir), &launch.prepared.run_id, SystemClock.now());
-    let _lock = lock.map_err(|e| refuse(Status::Code(1), &e.to_string()))?;
     opened.notes.iter().for_each(|note| complain(&format!("rsf: {note}")));
     drive(launch, opened.journal, Some(opened.records))
 }
@@ -105,7 +108,10 @@ fn drive(launch: &Launch, journal: Journal, records: Option<Vec<Record>>) -> Res
     let (sender, mut events) = unbounded_channel::<Event>();
     let options = options(launch, journal.path());
     let mut watch = watcher(launch);
-    let places = places(launch, journal.path());
+    let places = places(launch);
+    if let Some(records) = &records {
+        watch.remember(&past_events(records, &options.journal, |result| exit_code(&launch.plan, result)));
+    }
     let shown = std::thread::spawn(move || {
         while let Some(event) = events.blocking_recv() {
             watch.event(&event);
@@ -176,12 +182,12 @@ fn watcher(launch: &Launch) -> Watch {
     }
 }
 
-fn places(launch: &Launch, journal: &Path) -> Vec<(String, String)> {
+/// The journal is named by the last screen itself.
+fn places(launch: &Launch) -> Vec<(String, String)> {
     let dir = launch.root.join(tidy::run_dir(launch.plan.workflow()));
     vec![
         ("project".to_owned(), launch.root.display().to_string()),
         ("run directory".to_owned(), dir.display().to_string()),
-        ("journal".to_owned(), journal.display().to_string()),
         ("sandbox".to_owned(), support().in_words()),
     ]
 }

@@ -8,33 +8,6 @@ use crate::syntax::{self, Tree};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Names of the tools (docs/language.md, 7).
-const TOOLS: [&str; 23] = [
-    "read",
-    "list",
-    "search",
-    "write",
-    "edit",
-    "exec",
-    "git.status",
-    "git.checkout",
-    "git.diff",
-    "git.show",
-    "git.log",
-    "git.commit",
-    "git.revert",
-    "git.tag",
-    "git.patch",
-    "reports.tests",
-    "reports.coverage",
-    "rdf.index",
-    "rdf.query",
-    "rdf.insert",
-    "syntax.query",
-    "sequence",
-    "usage.status",
-];
-
 /// A document that was read and looked at.
 #[derive(Debug)]
 pub struct Loaded {
@@ -97,9 +70,10 @@ pub fn examine(bundle: Bundle) -> Loaded {
     let readable = problems.iter().all(|problem| matches!(problem.code, "RSF105" | "RSF114"));
     let mut workflow = Workflow::default();
     if readable {
+        let tools: Vec<&str> = crate::model::tools::descriptors().iter().map(|tool| tool.name).collect();
         let repeated = problems.iter().any(|problem| problem.code == "RSF105");
         let (decoded, shape) = model::decode(&tree);
-        let found = shape.into_iter().chain(check::check(&tree, &decoded, &files, &TOOLS));
+        let found = shape.into_iter().chain(check::check(&tree, &decoded, &files, &tools));
         // Which of two values was meant is not known, so what merely is odd about the first is left unsaid.
         problems.extend(found.filter(|problem| !repeated || problem.severity == Severity::Error));
         problems.sort_by_key(|problem| problem.labels.first().map(|label| (label.file, label.span.start)));

@@ -24,9 +24,20 @@ use clap::{Parser, Subcommand};
 use std::io::Write;
 use std::process::{ExitCode, Termination};
 
+const EXAMPLES: &str = "\
+Examples:
+  rsf demo                                     a whole run on a sample project: no key, no cost
+  rsf run team-loop \"branch coverage ≥ 80%\"   run a built-in workflow on the repository in this folder
+  rsf team-loop \"branch coverage ≥ 80%\"       the same, by its trigger word
+  rsf init writer-editor && rsf run workflows/writer-editor.json \"a topic\"
+  rsf resume                                   go on with the run that was cut off here
+
+Exit status: 0 success, 1 rejected, refused or failed, 2 wrong usage or an unreadable file; a run ends with the
+code its document gives its result; 130 when it was interrupted and can be resumed.";
+
 /// Runs roles-steps-flows workflows: proved before they run, durable while they run.
 #[derive(Debug, Parser)]
-#[command(name = "rsf", version, propagate_version = true)]
+#[command(name = "rsf", version, propagate_version = true, after_help = EXAMPLES)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -96,9 +107,10 @@ fn print(text: &str) {
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }
 
-/// Writes a line to standard error.
+/// Writes a line to standard error; names of files may hold what a terminal would act on.
 fn complain(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let harmless: String = text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect();
+    let _ = writeln!(std::io::stderr().lock(), "{harmless}");
 }
 
 /// `rsf WORD …`, where the word names a workflow.

@@ -24,6 +24,8 @@ use std::sync::Arc;
 pub struct Ready {
     /// How the workflow was named.
     pub workflow: String,
+    /// The document as people are shown it: globs of permissions as they are in force.
+    pub shown: Workflow,
     /// The sealed plan.
     pub plan: Arc<Plan>,
     /// Parameters, ids, seed.
@@ -62,31 +64,23 @@ pub fn ready(args: &Args, now: Timestamp, seed: &str) -> Result<Ready, Refused> 
     let (settings, mut notes) = layered(args, &loaded.workflow)?;
     let own_files = own_files(&loaded, &root);
     let bundle = loaded.bundle.files.clone();
+    let workflow = named(&loaded);
     let plan = Arc::new(seal(loaded, &settings)?);
     let project = project(&root);
     let prepared = prepare(&plan, now, seed, &project).map_err(|refusal| refuse(Status::Rejected, &refusal.to_string()))?;
     let script = |path: &str| bundle.get(path).map(|text| text.to_string());
     let env = |name: &str| std::env::var(name).ok();
     let providers = Providers::from_config(plan.config(), &script, &env).map_err(|faults| refuse(Status::Rejected, &faults.join("\n")))?;
-    let models = models(&plan, &prepared, &project);
+    let scope = scope(&plan, &prepared, &project);
+    let models = models(&plan, &scope);
+    let shown = shown(&plan, &scope);
     let asked: BTreeSet<&String> = models.values().collect();
     let unmet = asked.into_iter().filter_map(|model| providers.check(model).err()).collect();
     let home = std::env::home_dir();
     let further = guard::further(plan.config(), home.as_deref()).map_err(|message| refuse(Status::Rejected, &message))?;
     notes.sort();
     notes.extend(guard::notes(plan.workflow(), support(), &further));
-    Ok(Ready {
-        workflow: args.workflow.clone(),
-        plan,
-        prepared,
-        settings,
-        root,
-        providers: Arc::new(providers),
-        models,
-        unmet,
-        notes,
-        own_files,
-    })
+    Ok(Ready { workflow, shown, plan, prepared, settings, root, providers: Arc::new(providers), models, unmet, notes, own_files })
 }
 
 /// `project` of every scope.
@@ -153,18 +147,49 @@ pub fn seal(loaded: Loaded, settings: &plan::Settings) -> Result<Plan, Refused> 
     })
 }
 
-/// Role → model, where the template needs no more than configuration and the initial state.
-fn models(plan: &Plan, prepared: &Prepared, project: &Value) -> BTreeMap<String, String> {
+/// The name a resume finds the document by again: of a file its whole path, so that it may be called from anywhere.
+fn named(loaded: &Loaded) -> String {
+    let path = &loaded.bundle.document_path;
+    if loaded.bundle.root.is_none() {
+        // A built-in document goes by its bare name, which no file can take.
+        return path.trim_start_matches("workflows/").trim_end_matches(".json").to_owned();
+    }
+    Path::new(path).canonicalize().map_or_else(|_| path.clone(), |path| path.to_string_lossy().into_owned())
+}
+
+/// What is known before a run of what templates may use.
+fn scope(plan: &Plan, prepared: &Prepared, project: &Value) -> Scope {
     let mut scope = Scope::new();
     scope.set_json("config", plan.config());
     scope.set_json("params", &Value::Object(prepared.params.clone()));
     scope.set_json("ids", &Value::Object(prepared.ids.clone()));
     scope.set_json("state", &Value::Object(plan.workflow().execution.state.clone()));
     scope.set_json("project", project);
+    scope
+}
+
+/// The document with the globs of its permissions rendered, as far as they can be beforehand.
+fn shown(plan: &Plan, scope: &Scope) -> Workflow {
+    let render = |glob: &String| match plan.engine().text(glob, scope).and_then(|value| to_json(&value)) {
+        Ok(Value::Array(items)) => items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned)).collect(),
+        Ok(Value::String(text)) => vec![text],
+        _ => vec![glob.clone()],
+    };
+    let mut shown = plan.workflow().clone();
+    let roles = shown.roles.iter_mut().filter_map(|role| role.agent.as_mut()?.permissions.as_mut());
+    let cells = shown.steps.iter_mut().flat_map(|step| &mut step.cells).filter_map(|cell| cell.permissions.as_mut());
+    for globs in roles.chain(cells).flat_map(|policy| [policy.read.as_mut(), policy.write.as_mut()]).flatten() {
+        *globs = globs.iter().flat_map(render).collect();
+    }
+    shown
+}
+
+/// Role → model, where the template needs no more than configuration and the initial state.
+fn models(plan: &Plan, scope: &Scope) -> BTreeMap<String, String> {
     let mut models = BTreeMap::new();
     for role in &plan.workflow().roles {
         let Some(template) = role.agent.as_ref().and_then(|agent| agent.model.as_deref()) else { continue };
-        if let Ok(Value::String(model)) = plan.engine().text(template, &scope).and_then(|v| to_json(&v)) {
+        if let Ok(Value::String(model)) = plan.engine().text(template, scope).and_then(|v| to_json(&v)) {
             models.insert(role.id.clone(), model);
         }
     }

@@ -14,7 +14,17 @@ pub struct Args {
 
     /// How it is printed.
     #[arg(long, value_enum, default_value_t)]
-    pub format: super::run::Format,
+    pub format: Format,
+}
+
+/// How the reference is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs: one array of all words.
+    Json,
 }
 
 /// One word of the language: how it is written and what it does.
@@ -103,11 +113,11 @@ pub fn render(words: &[Word], args: &Args) -> String {
     let wanted = |word: &&Word| args.word.as_deref().is_none_or(|part| word.form.contains(part));
     let words: Vec<&Word> = words.iter().filter(wanted).collect();
     match args.format {
-        super::run::Format::Json => {
+        Format::Json => {
             let rows: Vec<Value> = words.iter().map(|word| json!({ "kind": word.kind, "form": word.form, "gives": word.gives })).collect();
             format!("{:#}\n", Value::Array(rows))
         }
-        super::run::Format::Text => text(&words),
+        Format::Text => text(&words),
     }
 }
 

@@ -1,35 +1,35 @@
 //! `rsf resume`: goes on with a run whose process ended, at its first unfinished effect.
 
-use super::Status;
 use super::find::find;
 use super::launch::{Launch, go_on};
 use super::ready::{Refused, refuse, seal};
 use super::run::Format;
+use super::{Status, complain};
 use crate::check::plan;
-use crate::journal::{Durability, Entry, Header, Journal, Reader};
+use crate::journal::{Durability, Entry, Header, Journal, Reader, Record, RunLock};
 use crate::machine::Prepared;
 use crate::provider::Providers;
+use crate::report::text::one_line;
+use crate::world::{Clock, SystemClock};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Continue a run at its first unfinished effect.
+const HELP: &str = "\
+What is recorded is never done again; what was under way when the process ended is done again. The workflow and its
+files must be as they were; settings and parameters are those the run was started with. Keys come from the
+environment, as for `rsf run`. Without RUN the newest unfinished run of the project is continued.";
+
+/// Continue a run that was cut off, at its first unfinished effect.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(after_help = HELP)]
 pub struct Args {
-    /// The run; the newest unfinished one unless given.
+    /// The run, by its name (the folder below `runs/`); the newest unfinished one unless given.
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
 
     /// The project the run works on.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub repo: PathBuf,
-
-    /// Start from the last stored snapshot instead of the journal, where the journal is lost or damaged.
-    #[arg(long)]
-    pub from_snapshot: bool,
-
-    /// Answer every question with its proposed answer.
-    #[arg(long, short = 'y')]
-    pub yes: bool,
 
     /// How progress is shown.
     #[arg(long, value_enum, default_value_t)]
@@ -46,14 +46,18 @@ pub fn run(args: &Args) -> Status {
 }
 
 fn attempt(args: &Args) -> Result<Status, Refused> {
-    if args.from_snapshot {
-        return Err(refuse(Status::Usage, "this version resumes from the journal only; leave --from-snapshot out"));
-    }
     let root = args.repo.canonicalize().map_err(|e| refuse(Status::Usage, &format!("--repo {}: {e}", args.repo.display())))?;
     let folder = choose(&root, args.run.as_deref())?;
+    if let Some(ended) = ended(&folder) {
+        return over(args, &folder, &ended);
+    }
+    // Before the journal is opened: opening cuts what a crash left half written, which a living process may just be writing.
+    let dir = folder.parent().and_then(Path::parent).unwrap_or(&root);
+    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let lock = RunLock::acquire(dir, &name, SystemClock.now()).map_err(|e| refuse(Status::Code(1), &e.to_string()))?;
     let opened = Journal::open(&folder, Durability::Full).map_err(|e| refuse(Status::Code(1), &e.to_string()))?;
     let launch = again(args, root, &opened.header)?;
-    go_on(&launch, opened)
+    go_on(&launch, opened, &lock)
 }
 
 /// The run's folder: the one named, or the newest one that has not ended.
@@ -69,16 +73,40 @@ fn choose(root: &Path, name: Option<&str>) -> Result<PathBuf, Refused> {
         }
     }
     found.sort();
-    let open = |run: &PathBuf| {
-        Reader::open(run)
-            .and_then(|mut reader| reader.poll())
-            .is_ok_and(|records| !records.iter().any(|r| matches!(r.entry, Entry::End { .. })))
+    let chosen = if name.is_some() {
+        found.pop().map(|(_, run)| run)
+    } else {
+        found.into_iter().rev().map(|(_, run)| run).find(|run| ended(run).is_none())
     };
-    let chosen = if name.is_some() { found.pop().map(|(_, run)| run) } else { found.into_iter().rev().map(|(_, run)| run).find(open) };
     chosen.ok_or_else(|| {
         let what = name.map_or_else(|| "no unfinished run".to_owned(), |name| format!("no run `{}`", name.escape_debug()));
         refuse(Status::Usage, &format!("{what} in {}", root.display()))
     })
+}
+
+/// The records of a run that is over. A journal that cannot be read is not over: opening it says what is wrong with it.
+fn ended(run: &Path) -> Option<Vec<Record>> {
+    let records = Reader::open(run).and_then(|mut reader| reader.poll()).ok()?;
+    records.iter().any(|record| matches!(record.entry, Entry::End { .. })).then_some(records)
+}
+
+/// Says that a run is over and how it ended; its exit code is given again.
+fn over(args: &Args, folder: &Path, records: &[Record]) -> Result<Status, Refused> {
+    let header = records.iter().find_map(|record| match &record.entry {
+        Entry::Header(header) => Some(header),
+        _ => None,
+    });
+    let end = records.iter().find_map(|record| match &record.entry {
+        Entry::End { result, reason } => Some((result.as_str(), reason.as_deref())),
+        _ => None,
+    });
+    let (Some(header), Some((result, reason))) = (header, end) else { return Err(refuse(Status::Code(1), "the journal has no header")) };
+    // The document may have changed or gone since: then only the default codes are known.
+    let results = find(&header.workflow, args.workflows.as_deref()).map(|loaded| loaded.workflow.execution.results).unwrap_or_default();
+    let reason = reason.map(|reason| format!(" ({})", one_line(reason))).unwrap_or_default();
+    complain(&format!("rsf: run {} has ended with {}{reason}; there is nothing to go on with", header.run, one_line(result)));
+    complain(&format!("rsf: its journal is {}", folder.join("journal.jsonl").display()));
+    Ok(Status::Code(results.get(result).copied().unwrap_or_else(|| u8::from(result != "COMPLETED"))))
 }
 
 /// Sets the run up as its header says; a document that changed since is refused.
@@ -108,5 +136,6 @@ fn again(args: &Args, root: PathBuf, header: &Header) -> Result<Launch, Refused>
         own_files: own.unwrap_or_default(),
         require_sandbox: header.settings["require_sandbox"] == true,
         format: args.format,
+        branch: None,
     })
 }

@@ -3,7 +3,8 @@
 use super::launch::{Launch, begin};
 use super::ready::{Ready, Refused, project, ready, refuse};
 use super::settings::{self, Layer, SettingsError};
-use super::{Status, complain, dry_run, guard, print};
+use super::{Status, complain, dry_run, guard, print, tidy};
+use crate::journal::RunLock;
 use crate::report::briefing::Briefing;
 use crate::report::text::one_line;
 use crate::world::{Clock, SystemClock, git::Repo, project::preflight, support};
@@ -22,8 +23,25 @@ pub enum Format {
     Json,
 }
 
-/// Run a workflow on a project.
+const HELP: &str = "\
+Examples:
+  rsf run team-loop \"branch coverage ≥ 80%, budget≤¥20\"
+  rsf run team-loop \"…\" --dry-run                      what would run, with which prompts; nothing is touched
+  rsf run team-loop \"…\" --branch try-it --yes           on a branch of its own, without a question
+  rsf run writer-editor \"why rivers bend\" --profile demo --yes
+  rsf run team-loop \"…\" --set config.models.coder=my-model \\
+      --set 'config.providers.mine={\"wire\":\"chat\",\"models\":[\"my-*\"],\"base_url\":\"https://host/v1\",\"key_env\":\"MY_KEY\"}'
+
+Settings are layers, each merged over the one before: the document, --profile, --config, --set in the order given.
+Stop a run with Ctrl-C (the round is finished first; a second Ctrl-C ends at once) or by making the file STOP in the
+run directory (.rsf, or what the document's `dir` says). `rsf resume` goes on with a run that was cut off.
+
+Exit status: what the document's `results` gives the run's result (COMPLETED is 0, anything else 1, unless it says
+otherwise); 1 when the run is refused before it starts, 2 for wrong usage, 130 when it was interrupted.";
+
+/// Run a workflow on a project: checks it, asks, runs it, and says where the files are.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(after_help = HELP)]
 pub struct Args {
     /// The workflow: a file, the name of a built-in one, or one of its trigger words.
     #[arg(value_name = "WORKFLOW")]
@@ -41,7 +59,7 @@ pub struct Args {
     #[command(flatten)]
     pub overrides: Overrides,
 
-    /// Answer every question with its proposed answer.
+    /// Start without asking; needed where there is no terminal.
     #[arg(long, short = 'y')]
     pub yes: bool,
 
@@ -49,7 +67,9 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     pub branch: Option<String>,
 
-    /// Check everything and say what would run, but start nothing and write nothing.
+    /// Check everything and say what would run, with the first prompts and the cost; start nothing, write nothing.
+    ///
+    /// Exits with 1 where the run would be refused.
     #[arg(long)]
     pub dry_run: bool,
 
@@ -121,14 +141,14 @@ pub fn run(args: &Args) -> Status {
 fn attempt(args: &Args) -> Result<Status, Refused> {
     let now = SystemClock.now();
     let ready = ready(args, now, &seed())?;
-    let mut unmet = unmet(&ready);
+    let mut unmet = unmet(args, &ready);
     unmet.extend(guard::refusal(args.require_sandbox, support()));
     let briefing = briefing(&ready);
     if args.dry_run {
         print(&briefing);
         print(&dry_run::text(&ready, now, &project(&ready.root)));
         unmet.iter().for_each(|line| print(&format!("would be refused: {}\n", one_line(line))));
-        return Ok(Status::Ok);
+        return Ok(if unmet.is_empty() { Status::Ok } else { Status::Rejected });
     }
     if !unmet.is_empty() {
         for line in &unmet {
@@ -137,10 +157,6 @@ fn attempt(args: &Args) -> Result<Status, Refused> {
         return Err(refuse(Status::Rejected, "nothing was written; mend this and run again"));
     }
     confirm(args, &briefing)?;
-    if let Some(branch) = &args.branch {
-        let switched = Repo::require(&ready.root).and_then(|repo| repo.switch_to(branch));
-        switched.map_err(|fault| refuse(Status::Rejected, &fault.to_string()))?;
-    }
     begin(&Launch {
         workflow: ready.workflow,
         plan: ready.plan,
@@ -151,6 +167,7 @@ fn attempt(args: &Args) -> Result<Status, Refused> {
         own_files: ready.own_files,
         require_sandbox: args.require_sandbox,
         format: args.format,
+        branch: args.branch.clone(),
     })
 }
 
@@ -160,9 +177,18 @@ fn seed() -> String {
     format!("{:016x}{:016x}", word(), word())
 }
 
-/// Everything the document's `requires` finds missing, and models nobody serves.
-fn unmet(ready: &Ready) -> Vec<String> {
-    let mut lines = ready.unmet.clone();
+/// Everything that keeps the run from starting: another run, the branch, what the document's `requires` finds missing, models nobody serves.
+fn unmet(args: &Args, ready: &Ready) -> Vec<String> {
+    let mut lines = Vec::new();
+    match RunLock::holder(&ready.root.join(tidy::run_dir(ready.plan.workflow()))) {
+        Ok(None) => {}
+        Ok(Some(holder)) => lines.push(format!("another run works on this project ({holder}): wait until it has ended, or stop it")),
+        Err(error) => lines.push(error.to_string()),
+    }
+    if let Some(branch) = &args.branch {
+        lines.extend(Repo::require(&ready.root).and_then(|repo| repo.may_switch_to(branch)).err().map(|fault| fault.to_string()));
+    }
+    lines.extend(ready.unmet.iter().cloned());
     let requires = ready.plan.workflow().execution.requires.clone();
     let python = ready.plan.config().get("python").and_then(Value::as_str).unwrap_or("python3").to_owned();
     match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -178,7 +204,7 @@ fn unmet(ready: &Ready) -> Vec<String> {
 fn briefing(ready: &Ready) -> String {
     let confirm = ready.prepared.confirm.clone().map(Value::String);
     let briefing = Briefing {
-        workflow: ready.plan.workflow(),
+        workflow: &ready.shown,
         params: &ready.prepared.params,
         limits: &ready.settings.limits,
         confirm: confirm.as_ref(),

@@ -29,11 +29,11 @@ pub trait Stores: Send + Sync {
     /// # Errors
     /// The disk refuses, or a path leaves the project.
     fn store(&self, request: &StoreRequest) -> Result<Vec<String>, ToolError>;
-    /// Appends a log record.
+    /// Appends a log record; `rerun` says that an earlier process may have done so already.
     ///
     /// # Errors
     /// As [`Stores::store`].
-    fn log(&self, request: &LogRequest) -> Result<(), ToolError>;
+    fn log(&self, request: &LogRequest, rerun: bool) -> Result<(), ToolError>;
 }
 
 /// The executor made of these three.
@@ -69,7 +69,7 @@ impl Executor for Effects {
             }
             Request::Log(request) => {
                 let files = Arc::clone(&self.files);
-                blocking(kind, move || files.log(&request).map_or_else(Outcome::StoreFailed, |()| Outcome::Logged))
+                blocking(kind, move || files.log(&request, rerun).map_or_else(Outcome::StoreFailed, |()| Outcome::Logged))
             }
         }
     }
@@ -123,7 +123,7 @@ mod tests {
         fn store(&self, _request: &StoreRequest) -> Result<Vec<String>, ToolError> {
             panic!("no paper")
         }
-        fn log(&self, _request: &LogRequest) -> Result<(), ToolError> {
+        fn log(&self, _request: &LogRequest, _rerun: bool) -> Result<(), ToolError> {
             Err(ToolError { kind: ToolErrorKind::DiskFull, message: "full".into() })
         }
     }

@@ -45,11 +45,17 @@ impl ProjectFiles {
         Self { root, logging: Mutex::default() }
     }
 
-    /// Appends a line unless it is the file's last one already: a record whose outcome was lost in a crash is written once.
-    fn append_once(&self, path: &str, line: &str) -> Result<(), Fault> {
-        let written = self.root.read(path, crate::base::limits::FILE_BYTES).ok().flatten();
-        if written.is_some_and(|bytes| bytes.ends_with(line.as_bytes())) && line.contains("\"timestamp\"") {
-            return Ok(());
+    /// Appends a line; when the call is made again after a crash, only where no line of the file is the same. A line that the crash cut short is
+    /// ended first, so that it spoils no other.
+    fn append(&self, path: &str, line: &str, rerun: bool) -> Result<(), Fault> {
+        // A log that is too large to be read again may hold the record twice; that harms less than a resume that fails.
+        if rerun && let Some(bytes) = self.root.read(path, crate::base::limits::FILE_BYTES).ok().flatten() {
+            if bytes.split_inclusive(|byte| *byte == b'\n').any(|written| written == line.as_bytes()) {
+                return Ok(());
+            }
+            if bytes.last().is_some_and(|byte| *byte != b'\n') {
+                self.root.append(path, b"\n")?;
+            }
         }
         self.root.append(path, line.as_bytes())
     }
@@ -63,17 +69,17 @@ impl Stores for ProjectFiles {
         Ok(request.paths.clone())
     }
 
-    fn log(&self, request: &LogRequest) -> Result<(), ToolError> {
+    fn log(&self, request: &LogRequest, rerun: bool) -> Result<(), ToolError> {
         let _one_at_a_time = self.logging.lock().unwrap_or_else(PoisonError::into_inner);
         let record = format!("{}\n", Value::Object(request.record.clone()));
-        self.append_once(&request.path, &record).map_err(|fault| refused(&fault))?;
+        self.append(&request.path, &record, rerun).map_err(|fault| refused(&fault))?;
         if request.text.is_empty() {
             return Ok(());
         }
         let beside = request.path.strip_suffix(".jsonl").unwrap_or(&request.path);
         // A record is one line, whatever a message holds.
         let line = format!("{}\n", request.text.replace(['\n', '\r'], " "));
-        self.root.append(&format!("{beside}.log"), line.as_bytes()).map_err(|fault| refused(&fault))
+        self.append(&format!("{beside}.log"), &line, rerun).map_err(|fault| refused(&fault))
     }
 }
 

@@ -1,7 +1,8 @@
 //! Takes one input and gives every command it leads to.
 
 use super::contract::{Command, Input, NoteEvent, Place, Scripted};
-use super::state::{Machine, Phase};
+use super::state::{Machine, Phase, Status};
+use super::units::Due;
 use crate::base::Timestamp;
 use serde_json::Value;
 
@@ -30,6 +31,7 @@ impl Machine {
             Input::Resume { at } => {
                 self.now = at;
                 self.facts.resumed = true;
+                self.resumes += 1;
                 self.start_program("resume");
             }
             Input::Fact { name, value, at } => {
@@ -71,6 +73,10 @@ impl Machine {
     /// Goes on until every further step waits for an input.
     fn pump(&mut self) {
         loop {
+            if let Some(due) = self.due.pop_front() {
+                self.go_on(due);
+                continue;
+            }
             let moved = match self.phase {
                 Phase::Fresh | Phase::Ended => false,
                 Phase::Starting => self.after_start(),
@@ -83,9 +89,17 @@ impl Machine {
         }
     }
 
+    fn go_on(&mut self, due: Due) {
+        match due {
+            Due::Attempt(cell) if self.cells[cell].status == Status::Running => self.next_attempt(cell),
+            Due::Attempt(_) => {}
+            Due::Items(cell) => self.more_items(cell),
+        }
+    }
+
     fn scripted(&mut self, cell: &str, outcome: &Scripted) {
         let index = self.plan.net().cells.iter().position(|c| c.id == cell);
-        if let Some(index) = index.filter(|i| self.simulated && self.cells[*i].status == super::state::Status::Running) {
+        if let Some(index) = index.filter(|i| self.simulated && self.cells[*i].status == Status::Running) {
             self.settle_scripted(index, outcome);
         }
     }

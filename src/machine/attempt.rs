@@ -10,6 +10,9 @@ use crate::cell::{Interpreter, Mode, OutEntry, Who};
 use crate::rule::{Scope, to_json};
 use serde_json::Value;
 
+/// Most further attempts, whatever a computed `retry.max` says: a cell that fails at once would be tried without end.
+const ATTEMPTS: u64 = 1000;
+
 impl Machine {
     /// Begins the cell's next attempt.
     pub(super) fn next_attempt(&mut self, cell: usize) {
@@ -33,7 +36,7 @@ impl Machine {
         };
         match self.plan.cell(cell).each.clone() {
             None => self.launch_run(cell, None, scope, deadline),
-            Some(each) => self.launch_items(cell, &each, &scope),
+            Some(each) => self.launch_items(cell, &each, &scope, deadline),
         }
     }
 
@@ -137,13 +140,22 @@ impl Machine {
         Interpreter::new(who, mode, outs, &self.prepared.ids, scope, self.state_for(Some(cell)))
     }
 
-    fn launch_items(&mut self, cell: usize, each: &str, scope: &Scope) {
+    fn launch_items(&mut self, cell: usize, each: &str, scope: &Scope, deadline: Timestamp) {
         let mut inner = scope.child();
         inner.set_json("state", &Value::Object(self.state_for(Some(cell))));
+        for (name, value) in self.present(self.of(Some(cell))).facts {
+            inner.set(name, value);
+        }
         let items = self.plan.engine().eval(each, &inner).and_then(|v| to_json(&v));
+        let most = self.plan.limits().operations;
         match items {
+            Ok(Value::Array(values)) if values.len() as u64 > most => {
+                let message = format!("`each` gives {} items, limits.operations allows {most}", values.len());
+                self.attempt_failed(cell, Failure::new(FailureKind::Fail, message), FailureKind::Fail.name());
+            }
             Ok(Value::Array(values)) => {
-                self.cells[cell].items = Some(Items { values, next: 0, done: Default::default(), failed: Default::default() });
+                let (done, failed, risks) = Default::default();
+                self.cells[cell].items = Some(Items { values, next: 0, done, failed, risks, deadline });
                 self.more_items(cell);
             }
             other => {
@@ -158,19 +170,17 @@ impl Machine {
         loop {
             let under_way = self.units.values().filter(|u| matches!(u.task, Task::Run { cell: c, item: Some(_) } if c == cell)).count();
             let Some(items) = self.cells[cell].items.as_mut() else { return };
-            if items.next < items.values.len() && items.failed.is_empty() {
+            // All items run to their end even where one failed: which others had begun by then would be a matter of time.
+            if items.next < items.values.len() {
                 if under_way >= self.plan.limits().parallel {
                     return;
                 }
-                let (index, value) = (items.next, items.values[items.next].clone());
+                let (index, value, deadline) = (items.next, items.values[items.next].clone(), items.deadline);
                 items.next += 1;
                 let attempt = self.cells[cell].attempt;
                 let mut scope = self.cell_scope(cell, attempt);
                 scope.set_json("item", &value);
                 scope.set_json("index", &Value::from(index));
-                let id = TimerId(format!("{}/timeout", self.owner(cell, attempt)));
-                let left = self.timers.get(&id).copied().unwrap_or(self.plan.limits().timeout_ms);
-                let deadline = Timestamp(self.now.0.saturating_add(i64::try_from(left).unwrap_or(i64::MAX)));
                 self.launch_run(cell, Some(index), scope, deadline);
                 continue;
             }
@@ -210,7 +220,7 @@ impl Machine {
         // An entry that cannot be filled will not be filled by trying again, and money is not retried (docs/language.md, 2).
         let hopeless = matches!(failure.kind, FailureKind::Incomplete | FailureKind::Money);
         let wanted = if retry.on.is_empty() { !hopeless } else { retry.on.iter().any(|k| k == kind) };
-        if !wanted || u64::from(attempt) > max {
+        if !wanted || u64::from(attempt) > max.min(ATTEMPTS) {
             return None;
         }
         Some(retry.backoff_ms.saturating_mul(1 << (attempt - 1).min(16)))

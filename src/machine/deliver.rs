@@ -13,7 +13,12 @@ pub(super) struct Delivery {
 
 impl Machine {
     /// Which flows of `cell` deliver, and what: all parts emitted, the union part matching, `when` true.
-    pub(super) fn deliveries(&self, cell: usize, tokens: &[(usize, Vec<Token>)]) -> Result<Vec<Delivery>, String> {
+    pub(super) fn deliveries(
+        &self,
+        cell: usize,
+        tokens: &[(usize, Vec<Token>)],
+        set: &Map<String, Value>,
+    ) -> Result<Vec<Delivery>, String> {
         let net = self.plan.net();
         let mut deliveries = Vec::new();
         for index in &net.cells[cell].outgoing {
@@ -29,7 +34,7 @@ impl Machine {
                 .collect();
             let Some(parts) = parts else { continue };
             if let Some(when) = &flow.when
-                && !self.wanted(cell, when, &parts).map_err(|e| format!("`when` of flow `{}`: {e}", flow.id))?
+                && !self.wanted(cell, when, &parts, set).map_err(|e| format!("`when` of flow `{}`: {e}", flow.id))?
             {
                 continue;
             }
@@ -38,7 +43,7 @@ impl Machine {
         Ok(deliveries)
     }
 
-    fn wanted(&self, cell: usize, when: &str, parts: &[Vec<Token>]) -> Result<bool, String> {
+    fn wanted(&self, cell: usize, when: &str, parts: &[Vec<Token>], set: &Map<String, Value>) -> Result<bool, String> {
         if self.simulated {
             // In a proof a condition is a free outcome; the script decides by what it emits.
             return Ok(true);
@@ -50,7 +55,13 @@ impl Machine {
             value.insert(first.type_ref.to_string(), whole);
         }
         let mut scope = self.cell_scope(cell, self.cells[cell].attempt);
-        scope.set_json("state", &Value::Object(self.state_for(Some(cell))));
+        // The sender's own changes count: it succeeds together with what it sends.
+        let mut state = self.state_for(Some(cell));
+        state.extend(set.clone());
+        scope.set_json("state", &Value::Object(state));
+        for (name, value) in self.present(self.of(Some(cell))).facts {
+            scope.set(name, value);
+        }
         scope.set_json("value", &Value::Object(value));
         self.evaluate_flag(when, &scope)
     }

@@ -1,10 +1,11 @@
 //! Facts of the run that documents read as `run.*`: failures, risk flags, log records, and what the surroundings told.
 
+use super::units::By;
 use crate::agent::FailureKind;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Something that happened in a cell (`None`: in a program).
+/// Something that happened.
 #[derive(Clone, Debug)]
 enum Fact {
     Failed(FailureKind),
@@ -42,7 +43,7 @@ impl Sums {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     past: Sums,
-    recent: Vec<(Option<usize>, Fact)>,
+    recent: Vec<(By, Fact)>,
     /// Told from outside: name → value.
     told: Map<String, Value>,
     pub(super) started: String,
@@ -52,20 +53,20 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn failed(&mut self, cell: Option<usize>, kind: FailureKind) {
-        self.recent.push((cell, Fact::Failed(kind)));
+    pub(super) fn failed(&mut self, by: By, kind: FailureKind) {
+        self.recent.push((by, Fact::Failed(kind)));
     }
 
-    pub(super) fn succeeded(&mut self, cell: usize) {
-        self.recent.push((Some(cell), Fact::Succeeded));
+    pub(super) fn succeeded(&mut self, by: By) {
+        self.recent.push((by, Fact::Succeeded));
     }
 
-    pub(super) fn risk(&mut self, cell: Option<usize>, text: String) {
-        self.recent.push((cell, Fact::Risk(text)));
+    pub(super) fn risk(&mut self, by: By, text: String) {
+        self.recent.push((by, Fact::Risk(text)));
     }
 
-    pub(super) fn logged(&mut self, cell: Option<usize>, role: String, level: String, round: u32) {
-        self.recent.push((cell, Fact::Logged { role, level, round }));
+    pub(super) fn logged(&mut self, by: By, role: String, level: String, round: u32) {
+        self.recent.push((by, Fact::Logged { role, level, round }));
     }
 
     pub(super) fn tell(&mut self, name: String, value: Value) {
@@ -73,18 +74,18 @@ impl Facts {
     }
 
     pub(super) fn close_round(&mut self) {
-        self.recent.sort_by_key(|(cell, _)| *cell);
-        for (cell, fact) in std::mem::take(&mut self.recent) {
-            self.past.add(cell, &fact);
+        self.recent.sort_by_key(|(by, _)| *by);
+        for (by, fact) in std::mem::take(&mut self.recent) {
+            self.past.add(by.cell, &fact);
         }
     }
 
-    /// `run` as seen by whoever sees the facts of the cells for which `seen` holds.
-    pub(super) fn run(&self, id: &str, seen: impl Fn(Option<usize>) -> bool) -> Map<String, Value> {
+    /// `run` as seen by whoever sees the facts for whose origin `seen` holds.
+    pub(super) fn run(&self, id: &str, seen: impl Fn(By) -> bool) -> Map<String, Value> {
         let mut sums = self.past.clone();
-        let mut visible: Vec<&(Option<usize>, Fact)> = self.recent.iter().filter(|(cell, _)| seen(*cell)).collect();
-        visible.sort_by_key(|(cell, _)| *cell);
-        visible.into_iter().for_each(|(cell, fact)| sums.add(*cell, fact));
+        let mut visible: Vec<&(By, Fact)> = self.recent.iter().filter(|(by, _)| seen(*by)).collect();
+        visible.sort_by_key(|(by, _)| *by);
+        visible.into_iter().for_each(|(by, fact)| sums.add(by.cell, fact));
         let mut run = Map::new();
         run.insert("id".to_owned(), Value::from(id));
         run.insert("started".to_owned(), Value::from(self.started.clone()));

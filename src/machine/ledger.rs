@@ -1,5 +1,6 @@
 //! Tokens and cost of model exchanges, by role, model and round; what a cell may see of them follows the order of everything.
 
+use super::units::By;
 use crate::agent::Tokens;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -7,8 +8,8 @@ use std::collections::BTreeMap;
 /// One exchange.
 #[derive(Clone, Debug)]
 pub(super) struct Exchange {
-    /// Cell that asked; `None` for a program.
-    pub cell: Option<usize>,
+    /// Who asked.
+    pub by: By,
     pub role: String,
     pub model: String,
     pub round: u32,
@@ -97,17 +98,17 @@ impl Ledger {
 
     /// The round is over: its exchanges are seen by everybody from now on, in the order of everything.
     pub(super) fn close_round(&mut self) {
-        self.recent.sort_by_key(|e| e.cell);
+        self.recent.sort_by_key(|e| e.by);
         for exchange in std::mem::take(&mut self.recent) {
             self.past.add(&exchange);
         }
     }
 
     /// `usage` as seen by whoever sees the exchanges for which `seen` holds.
-    pub(super) fn usage(&self, seen: impl Fn(Option<usize>) -> bool) -> Value {
+    pub(super) fn usage(&self, seen: impl Fn(By) -> bool) -> Value {
         let mut sums = self.past.clone();
-        let mut visible: Vec<&Exchange> = self.recent.iter().filter(|e| seen(e.cell)).collect();
-        visible.sort_by_key(|e| e.cell);
+        let mut visible: Vec<&Exchange> = self.recent.iter().filter(|e| seen(e.by)).collect();
+        visible.sort_by_key(|e| e.by);
         visible.into_iter().for_each(|exchange| sums.add(exchange));
         sums.json()
     }

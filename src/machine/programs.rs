@@ -15,7 +15,11 @@ impl Machine {
             return;
         }
         let scope = self.program_scope(event);
-        let owner = format!("on.{event}.r{}", self.round);
+        let mut owner = format!("on.{event}.r{}", self.round);
+        if event == "resume" && self.resumes > 1 {
+            // A round may be resumed more than once; each time has effects of its own.
+            owner = format!("{owner}.n{}", self.resumes);
+        }
         let state = self.state_for(None);
         self.launch_program(owner, Task::Program { event }, event, scope, state);
     }
@@ -88,7 +92,7 @@ impl Machine {
     /// A program of the run as a whole failed: that ends the run, unless it was ending anyway.
     pub(super) fn program_failed(&mut self, event: &'static str, failure: &Failure) {
         let message = format!("on.{event}: {}", failure.message);
-        self.facts.failed(None, failure.kind);
+        self.facts.failed(self.of(None), failure.kind);
         self.note(
             None,
             NoteEvent::Fail {

@@ -151,7 +151,7 @@ impl Machine {
         }
         let mut scope = self.program_scope("view");
         scope.set_json("state", &Value::Object(self.state.clone()));
-        for (name, value) in self.present(None).facts {
+        for (name, value) in self.present(self.of(None)).facts {
             scope.set(name, value);
         }
         let mut values = Map::new();

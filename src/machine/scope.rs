@@ -2,6 +2,7 @@
 
 use super::prepare::nonce;
 use super::state::{Arrival, Machine};
+use super::units::By;
 use crate::model::Policy;
 use crate::rule::Scope;
 use serde_json::{Map, Value, json};
@@ -48,8 +49,8 @@ impl Machine {
         if let Some(estimate) = self.plan.workflow().execution.estimate.as_deref() {
             let mut inner = scope.child();
             inner.set_json("state", &Value::Object(self.state_for(cell)));
-            inner.set_json("usage", &self.usage(cell));
-            inner.set_json("run", &Value::Object(self.run_facts(cell)));
+            inner.set_json("usage", &self.usage(self.of(cell)));
+            inner.set_json("run", &Value::Object(self.run_facts(self.of(cell))));
             let value = self.plan.engine().eval(estimate, &inner).and_then(|v| crate::rule::to_json(&v));
             scope.set_json("estimate", &value.unwrap_or(Value::Null));
         }
@@ -90,12 +91,20 @@ impl Machine {
         }
     }
 
-    pub(super) fn usage(&self, cell: Option<usize>) -> Value {
-        self.ledger.usage(|by| self.sees(cell, by))
+    /// The same for what is counted: an item sees its own share of the present attempt and nothing of the others'.
+    fn counts(&self, observer: By, by: By) -> bool {
+        if observer.cell.is_none() || observer.cell != by.cell {
+            return self.sees(observer.cell, by.cell);
+        }
+        by.attempt < observer.attempt || by.item.is_none() || observer.item.is_none() || by.item == observer.item
     }
 
-    pub(super) fn run_facts(&self, cell: Option<usize>) -> Map<String, Value> {
-        let mut run = self.facts.run(&self.prepared.run_id, |by| self.sees(cell, by));
+    pub(super) fn usage(&self, observer: By) -> Value {
+        self.ledger.usage(|by| self.counts(observer, by))
+    }
+
+    pub(super) fn run_facts(&self, observer: By) -> Map<String, Value> {
+        let mut run = self.facts.run(&self.prepared.run_id, |by| self.counts(observer, by));
         let result = self.ending.as_ref().map(|(result, _)| result.clone());
         let reason = self.ending.as_ref().and_then(|(_, reason)| reason.clone());
         run.insert("result".to_owned(), Value::from(result));
@@ -169,15 +178,26 @@ impl Machine {
             for hidden in &rule.blind_to {
                 match hidden.split_once('.') {
                     None if hidden == type_name => return Value::Null,
-                    Some((name, field)) if name == type_name => {
-                        if let Some(object) = value.as_object_mut() {
-                            object.shift_remove(field);
-                        }
-                    }
+                    Some((name, field)) if name == type_name => hide(&mut value, field),
                     _ => {}
                 }
             }
         }
         value
+    }
+}
+
+/// Takes a field (dots reach inside) out of a value; the values of an `each` cell come as a list.
+fn hide(value: &mut Value, field: &str) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| hide(item, field)),
+        Value::Object(object) => {
+            if let Some((outer, inner)) = field.split_once('.') {
+                object.get_mut(outer).into_iter().for_each(|value| hide(value, inner));
+            } else {
+                object.shift_remove(field);
+            }
+        }
+        _ => {}
     }
 }

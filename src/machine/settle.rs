@@ -2,10 +2,12 @@
 
 use super::contract::{Command, EffectId, LogRequest, NoteEvent, Request, Scripted, TimerId};
 use super::state::{Machine, Requested, Status, Token};
-use super::units::{Task, Unit};
+use super::units::{Due, Task, Unit};
 use crate::agent::{Failure, FailureKind};
 use crate::cell::{Finished, Stop, log_request};
+use crate::model::TypeRef;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl Machine {
@@ -18,7 +20,7 @@ impl Machine {
                 if let Some(items) = self.cells[cell].items.as_mut() {
                     items.done.insert(item, finished);
                 }
-                self.more_items(cell);
+                self.due.push_back(Due::Items(cell));
             }
             Task::Recover { cell } => {
                 let outs = self.plan.net().cells[cell].outs.len();
@@ -42,14 +44,14 @@ impl Machine {
                 if let Some(items) = self.cells[cell].items.as_mut() {
                     items.failed.insert(item, failure);
                 }
-                self.more_items(cell);
+                self.due.push_back(Due::Items(cell));
             }
             Task::Recover { cell } => {
-                self.risk(Some(cell), format!("`recover` failed: {}", failure.message));
+                self.risk(self.of(Some(cell)), format!("`recover` failed: {}", failure.message));
                 self.beyond_recovery(cell);
             }
             Task::AfterFailure { cell, event } => {
-                self.risk(Some(cell), format!("`on.{event}` failed: {}", failure.message));
+                self.risk(self.of(Some(cell)), format!("`on.{event}` failed: {}", failure.message));
                 self.followed(cell, event, Finished::default());
             }
             Task::Program { event } => self.program_failed(event, &failure),
@@ -121,6 +123,7 @@ impl Machine {
 
     /// All items of an `each` cell are over: the first failure counts, else outputs become lists in the items' order.
     pub(super) fn items_over(&mut self, cell: usize) {
+        self.tell_risks(cell);
         let Some(items) = self.cells[cell].items.take() else { return };
         let owner = self.owner(cell, self.cells[cell].attempt);
         self.clear_timers(&format!("{owner}/"));
@@ -128,9 +131,14 @@ impl Machine {
             let failure = Failure::new(failure.kind, format!("item {item}: {}", failure.message));
             return self.attempt_failed(cell, failure.clone(), failure.kind.name());
         }
-        let mut lists: std::collections::BTreeMap<usize, (crate::model::TypeRef, Vec<Value>)> = Default::default();
-        for (_, finished) in items.done {
+        let mut lists: BTreeMap<usize, (TypeRef, Vec<Value>)> = BTreeMap::new();
+        for (item, finished) in items.done {
             for emitted in finished.emitted {
+                if let Some((chosen, _)) = lists.get(&emitted.out).filter(|(chosen, _)| *chosen != emitted.type_ref) {
+                    let message =
+                        format!("item {item} emits `{}` where others emit `{chosen}`: one cell emits one alternative", emitted.type_ref);
+                    return self.attempt_failed(cell, Failure::new(FailureKind::Schema, message), FailureKind::Schema.name());
+                }
                 let value = if emitted.values.len() == 1 { emitted.values.into_iter().next() } else { Some(Value::Array(emitted.values)) };
                 lists.entry(emitted.out).or_insert_with(|| (emitted.type_ref, Vec::new())).1.extend(value);
             }
@@ -150,14 +158,20 @@ impl Machine {
         self.hand_over(cell, tokens, Map::new(), Vec::new(), false);
     }
 
+    /// The risk flags of a cell's items, in the items' order.
+    fn tell_risks(&mut self, cell: usize) {
+        let risks = self.cells[cell].items.as_mut().map(|items| std::mem::take(&mut items.risks)).unwrap_or_default();
+        risks.into_values().flatten().for_each(|message| self.note_risk(Some(cell), message));
+    }
+
     /// A success takes effect: deliveries, state, stops, all together.
     fn hand_over(&mut self, cell: usize, tokens: Vec<(usize, Vec<Token>)>, set: Map<String, Value>, stops: Vec<Stop>, recovered: bool) {
-        let deliveries = match self.deliveries(cell, &tokens) {
+        let deliveries = match self.deliveries(cell, &tokens, &set) {
             Ok(deliveries) => deliveries,
             Err(message) => return self.attempt_failed(cell, Failure::new(FailureKind::Fail, message), FailureKind::Fail.name()),
         };
         self.cells[cell].status = Status::Done;
-        self.facts.succeeded(cell);
+        self.facts.succeeded(self.of(Some(cell)));
         let emitted = tokens.iter().flat_map(|(_, t)| t.iter().map(|t| t.name.clone())).collect();
         let id = self.plan.net().cells[cell].id.clone();
         self.note(Some(cell), NoteEvent::Done { cell: id.clone(), recovered, emitted });
@@ -183,7 +197,8 @@ impl Machine {
         let owner = self.owner(cell, self.cells[cell].attempt);
         self.clear_timers(&format!("{owner}/"));
         self.out.push(Command::Release { owner });
-        self.facts.failed(Some(cell), failure.kind);
+        self.tell_risks(cell);
+        self.facts.failed(self.of(Some(cell)), failure.kind);
         let retried = !self.simulated && self.retry_after(cell, &failure).is_some();
         let (id, attempt) = (self.plan.net().cells[cell].id.clone(), self.cells[cell].attempt);
         let event = NoteEvent::Fail { cell: id, attempt, kind: kind.to_owned(), message: failure.message.clone(), retried };
@@ -215,11 +230,12 @@ impl Machine {
 
     fn after_attempt(&mut self, cell: usize) {
         let Some(failure) = self.cells[cell].failure.clone() else { return };
-        if self.simulated || self.failure.is_some() {
+        // Whether another cell failed for good by now is a matter of time, so it does not cut this cell's further attempts.
+        if self.simulated {
             return self.give_up(cell);
         }
         match self.retry_after(cell, &failure) {
-            Some(0) => self.next_attempt(cell),
+            Some(0) => self.due.push_back(Due::Attempt(cell)),
             Some(ms) => {
                 let owner = self.owner(cell, self.cells[cell].attempt);
                 self.set_timer(TimerId(format!("{owner}/backoff")), ms);
@@ -257,7 +273,7 @@ impl Machine {
         let attempt = self.cells[cell].attempt;
         let mut scope = self.cell_scope(cell, attempt);
         scope.set_json("state", &Value::Object(self.state_for(Some(cell))));
-        for (name, value) in self.present(Some(cell)).facts {
+        for (name, value) in self.present(self.of(Some(cell))).facts {
             scope.set(name, value);
         }
         let given = json!({
@@ -269,13 +285,13 @@ impl Machine {
             Ok(line) => {
                 let id = EffectId(format!("{}.error/1", self.owner(cell, attempt)));
                 let role = plan.net().roles[plan.net().cells[cell].role].clone();
-                self.facts.logged(Some(cell), role, "ERROR".to_owned(), self.round);
+                self.facts.logged(self.of(Some(cell)), role, "ERROR".to_owned(), self.round);
                 let request = Request::Log(LogRequest { path: line.path, record: line.record, text: line.text });
                 let definition = plan.definition(cell).to_owned();
                 self.out.push(Command::Perform { id: id.clone(), definition, request: Box::new(request) });
                 self.loose.insert(id);
             }
-            Err(error) => self.risk(Some(cell), format!("the failure could not be logged: {error}")),
+            Err(error) => self.risk(self.of(Some(cell)), format!("the failure could not be logged: {error}")),
         }
     }
 }

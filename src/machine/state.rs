@@ -4,7 +4,7 @@ use super::contract::{Command, EffectId, Place, TimerId};
 use super::facts::Facts;
 use super::ledger::Ledger;
 use super::prepare::Prepared;
-use super::units::Unit;
+use super::units::{Due, Unit};
 use crate::agent::Failure;
 use crate::base::Timestamp;
 use crate::cell::Finished;
@@ -12,7 +12,7 @@ use crate::check::plan::Plan;
 use crate::model::TypeRef;
 use crate::rule::Scope;
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// A value on its way: what it is, and who made it.
@@ -83,6 +83,10 @@ pub(super) struct Items {
     pub next: usize,
     pub done: BTreeMap<usize, Finished>,
     pub failed: BTreeMap<usize, Failure>,
+    /// Risk flags by item, told when all are over.
+    pub risks: BTreeMap<usize, Vec<String>>,
+    /// When the attempt's time is up.
+    pub deadline: Timestamp,
 }
 
 /// A feedback value waiting for the round's end.
@@ -150,6 +154,10 @@ pub struct Machine {
     /// Changes of this round: (cell, names).
     pub(super) patches: BTreeMap<usize, Map<String, Value>>,
     pub(super) units: BTreeMap<String, Unit>,
+    /// What goes on by itself.
+    pub(super) due: VecDeque<Due>,
+    /// How often the run went on after its process ended.
+    pub(super) resumes: u32,
     pub(super) pending: BTreeMap<EffectId, String>,
     /// Records that nobody waits for but the end.
     pub(super) loose: BTreeSet<EffectId>,
@@ -205,6 +213,8 @@ impl Machine {
             state,
             patches: BTreeMap::new(),
             units: BTreeMap::new(),
+            due: VecDeque::new(),
+            resumes: 0,
             pending: BTreeMap::new(),
             loose: BTreeSet::new(),
             timers: BTreeMap::new(),

@@ -24,7 +24,30 @@ pub(super) enum Task {
     Program { event: &'static str },
 }
 
+/// Who did something, in the order of everything; items of one attempt run side by side and do not see each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct By {
+    /// `None`: a program.
+    pub cell: Option<usize>,
+    pub attempt: u32,
+    pub item: Option<usize>,
+}
+
+/// What goes on without waiting for an input. Kept in a queue, because a cell that fails (or an item that ends) at once would otherwise
+/// start the next one from within itself, as deep as there are attempts or items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// The next attempt of a cell.
+    Attempt(usize),
+    /// Further items of a cell, or its end.
+    Items(usize),
+}
+
 impl Task {
+    pub(super) fn item(&self) -> Option<usize> {
+        if let Self::Run { item, .. } = self { *item } else { None }
+    }
+
     pub(super) fn cell(&self) -> Option<usize> {
         match self {
             Self::Run { cell, .. } | Self::Recover { cell } | Self::AfterFailure { cell, .. } => Some(*cell),
@@ -71,7 +94,7 @@ impl Machine {
     pub(super) fn launch(&mut self, owner: String, task: Task, role: String, interpreter: Interpreter) {
         let mut unit = Unit { task, role, interpreter, effects: 0, asked: Asked::default() };
         let plan = Arc::clone(&self.plan);
-        let present = self.present(unit.task.cell());
+        let present = self.present(self.by(&unit.task));
         let ids = self.prepared.ids.clone();
         let step = unit.interpreter.start(&host(&plan), ops(&plan, &unit.task), &present, &ids);
         self.advance(owner, unit, step);
@@ -86,7 +109,7 @@ impl Machine {
         let Some(mut unit) = self.units.remove(&owner) else { return };
         self.account(&unit, &outcome);
         let plan = Arc::clone(&self.plan);
-        let present = self.present(unit.task.cell());
+        let present = self.present(self.by(&unit.task));
         let (host, ops) = (host(&plan), ops(&plan, &unit.task));
         let interpreter = &mut unit.interpreter;
         let step = match outcome {
@@ -103,7 +126,7 @@ impl Machine {
 
     fn advance(&mut self, owner: String, mut unit: Unit, step: Step) {
         for risk in unit.interpreter.take_risks() {
-            self.risk(unit.task.cell(), risk);
+            self.risk(self.by(&unit.task), risk);
         }
         let request = match step {
             Step::Done(finished) => return self.unit_done(&owner, unit, *finished),
@@ -129,20 +152,20 @@ impl Machine {
 
     /// Enters tokens and log records into the accounts.
     fn account(&mut self, unit: &Unit, outcome: &Outcome) {
-        let cell = unit.task.cell();
+        let by = self.by(&unit.task);
         match outcome {
             Outcome::Model(reply) => {
                 let model = unit.asked.model.clone();
-                let cost = self.price(&unit.role, &model, reply.tokens);
-                self.ledger.add(Exchange { cell, role: unit.role.clone(), model, round: self.round, tokens: reply.tokens, cost });
+                let cost = self.price(by, &unit.role, &model, reply.tokens);
+                self.ledger.add(Exchange { by, role: unit.role.clone(), model, round: self.round, tokens: reply.tokens, cost });
             }
-            Outcome::Logged => self.facts.logged(cell, unit.role.clone(), unit.asked.level.clone(), self.round),
+            Outcome::Logged => self.facts.logged(by, unit.role.clone(), unit.asked.level.clone(), self.round),
             _ => {}
         }
     }
 
     /// Cost of an exchange by the document's `price`, in millionths; a price that cannot be computed is a risk flag, never silently zero.
-    fn price(&mut self, role: &str, model: &str, tokens: crate::agent::Tokens) -> i64 {
+    fn price(&mut self, by: By, role: &str, model: &str, tokens: crate::agent::Tokens) -> i64 {
         let plan = Arc::clone(&self.plan);
         let Some(price) = plan.workflow().execution.price.as_deref() else { return 0 };
         let mut scope = self.base.child();
@@ -157,20 +180,40 @@ impl Machine {
         match value.map(|v| v.as_i64()) {
             Ok(Some(cost)) => cost,
             Ok(None) => {
-                self.risk(None, "`price` gives no whole number of millionths".to_owned());
+                self.risk(by, "`price` gives no whole number of millionths".to_owned());
                 0
             }
             Err(error) => {
-                self.risk(None, format!("`price` cannot be evaluated: {error}"));
+                self.risk(by, format!("`price` cannot be evaluated: {error}"));
                 0
             }
         }
     }
 
-    pub(super) fn risk(&mut self, cell: Option<usize>, message: String) {
+    /// Whose deeds a task's are.
+    pub(super) fn by(&self, task: &Task) -> By {
+        By { item: task.item(), ..self.of(task.cell()) }
+    }
+
+    /// The present attempt of a cell, or a program.
+    pub(super) fn of(&self, cell: Option<usize>) -> By {
+        By { cell, attempt: cell.map_or(0, |c| self.cells[c].attempt), item: None }
+    }
+
+    pub(super) fn risk(&mut self, by: By, message: String) {
+        self.facts.risk(by, message.clone());
+        // Items end in any order; what they tell is told in theirs, when all are over.
+        if let (Some(cell), Some(item)) = (by.cell, by.item)
+            && let Some(items) = self.cells[cell].items.as_mut()
+        {
+            return items.risks.entry(item).or_default().push(message);
+        }
+        self.note_risk(by.cell, message);
+    }
+
+    pub(super) fn note_risk(&mut self, cell: Option<usize>, message: String) {
         let name = cell.map_or_else(|| "on".to_owned(), |c| self.plan.net().cells[c].id.clone());
-        self.note(cell, NoteEvent::Risk { cell: name, message: message.clone() });
-        self.facts.risk(cell, message);
+        self.note(cell, NoteEvent::Risk { cell: name, message });
     }
 
     /// Drops the interpretations of a cell and whatever they wait for.
@@ -188,13 +231,13 @@ impl Machine {
     }
 
     /// What an interpretation sees of the accounts at this moment.
-    pub(super) fn present(&self, cell: Option<usize>) -> Present {
+    pub(super) fn present(&self, by: By) -> Present {
         let mut facts = Vec::new();
         if self.plan.mentions("usage") {
-            facts.push(("usage", crate::rule::to_val(&self.usage(cell))));
+            facts.push(("usage", crate::rule::to_val(&self.usage(by))));
         }
         if self.plan.mentions("run") {
-            facts.push(("run", crate::rule::to_val(&Value::Object(self.run_facts(cell)))));
+            facts.push(("run", crate::rule::to_val(&Value::Object(self.run_facts(by)))));
         }
         Present { now: self.now, facts }
     }

@@ -14,8 +14,6 @@ pub struct Op {
     pub when: Option<String>,
     /// Name its result is bound to (null if it was skipped).
     pub bind: Option<String>,
-    /// `reason` of a `stop`, a template for people.
-    pub reason: Option<String>,
     /// Where it stands.
     pub at: Pointer,
 }

@@ -1,13 +1,17 @@
 //! The screen before a run: what was understood, what bounds it, and what each role may do. A person says yes or no to it.
 
-use super::text::{clip, lines, one_line, width};
+use super::text::{clip, lines, one_line, width, wrap};
 use super::view::plain;
 use crate::model::{Access, Exec, Policy, Workflow};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 const DESCRIPTION_LINES: usize = 6;
+/// What is to be confirmed is shown whole; this bounds a text that is none for people.
+const CONFIRM_LINES: usize = 200;
 const VALUE_COLUMNS: usize = 160;
+/// What fits on any terminal.
+const COLUMNS: usize = 80;
 
 /// What is known when a run is about to start.
 #[derive(Clone, Copy, Debug)]
@@ -30,16 +34,26 @@ impl Briefing<'_> {
     /// The screen.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut out = lines(&self.workflow.description, DESCRIPTION_LINES);
+        let description = lines(&self.workflow.description, DESCRIPTION_LINES);
+        let mut out: Vec<String> = description.iter().flat_map(|line| wrap(line, "", "", COLUMNS)).collect();
         named("parameters", self.params, &mut out);
         named("limits", self.limits, &mut out);
         match self.confirm {
             Some(Value::Object(fields)) => named("understood as", fields, &mut out),
+            Some(Value::String(text)) => {
+                out.push("understood as:".to_owned());
+                out.extend(
+                    lines(text, CONFIRM_LINES)
+                        .iter()
+                        .flat_map(|line| wrap(line, "  ", "  ", COLUMNS))
+                        .map(|line| line.trim_end().to_owned()),
+                );
+            }
             Some(value) => out.push(format!("understood as: {}", clip(&plain(value), VALUE_COLUMNS))),
             None => {}
         }
         self.roles(&mut out);
-        out.extend(self.notes.iter().map(|note| format!("note: {}", one_line(note))));
+        out.extend(self.notes.iter().flat_map(|note| wrap(&one_line(note), "note: ", "      ", COLUMNS)));
         out.push(String::new());
         out.join("\n")
     }
@@ -53,10 +67,12 @@ impl Briefing<'_> {
             let policy = role.agent.as_ref().and_then(|agent| agent.permissions.as_ref());
             let model = self.models.get(&role.id).map(|model| format!("model {}; ", one_line(model))).unwrap_or_default();
             let may = policy.map_or_else(|| "nothing but think".to_owned(), permissions);
-            out.push(format!("  {id}{}  {model}{may}", " ".repeat(wide - width(&id))));
+            let (first, rest) = (format!("  {id}{}  ", " ".repeat(wide - width(&id))), " ".repeat(wide + 4));
+            out.extend(wrap(&format!("{model}{may}"), &first, &rest, COLUMNS));
             for cell in self.workflow.steps.iter().flat_map(|step| &step.cells).filter(|cell| cell.role == role.id) {
                 if let Some(policy) = &cell.permissions {
-                    out.push(format!("  {}  in step {}: {}", " ".repeat(wide), cell.seq, permissions(policy)));
+                    let said = format!("in step {}: {}", cell.seq, permissions(policy));
+                    out.extend(wrap(&said, &rest, &format!("{rest}  "), COLUMNS));
                 }
             }
         }

@@ -37,6 +37,11 @@ impl Console {
         self.write(&text);
     }
 
+    /// Takes in one event of the past without showing it.
+    pub fn remember(&mut self, event: &Event) {
+        self.progress.remember(event);
+    }
+
     /// Takes the table off the screen, e.g. before a question is put.
     pub fn clear(&mut self) {
         let text = self.progress.clear();

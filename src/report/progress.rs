@@ -37,13 +37,15 @@ pub struct Progress {
     mode: Mode,
     /// Lines of the table that stand on the screen now.
     drawn: usize,
+    /// The table as it was drawn last.
+    frame: Vec<String>,
 }
 
 impl Progress {
     /// Progress of a run of the document that `sheet` describes.
     #[must_use]
     pub fn new(sheet: Sheet, mode: Mode) -> Self {
-        Self { board: Board::new(sheet), history: History::default(), mode, drawn: 0 }
+        Self { board: Board::new(sheet), history: History::default(), mode, drawn: 0, frame: Vec::new() }
     }
 
     /// The terminal was resized; takes effect with the next event.
@@ -59,16 +61,30 @@ impl Progress {
         match self.mode {
             Mode::Plain => push(&mut out, &told),
             Mode::Live { columns, rows } => {
+                let ended = matches!(event, Event::Ended { .. });
+                let frame = if ended { Vec::new() } else { self.board.draw(columns.saturating_sub(1), rows) };
+                // Most events change nothing that is shown; drawing the same again only flickers.
+                if told.is_empty() && frame == self.frame && self.drawn == frame.len() {
+                    return out;
+                }
                 self.erase(&mut out);
                 push(&mut out, &told);
-                if !matches!(event, Event::Ended { .. }) {
-                    let frame = self.board.draw(columns.saturating_sub(1), rows);
-                    self.drawn = frame.len();
-                    push(&mut out, &frame);
-                }
+                self.drawn = frame.len();
+                push(&mut out, &frame);
+                self.frame = frame;
             }
         }
         out
+    }
+
+    /// Takes in one event of the past: nothing is shown.
+    pub fn remember(&mut self, event: &Event) {
+        if let Event::Note { note, .. } = event
+            && let NoteEvent::View { values, .. } = &note.event
+        {
+            self.history.add(values);
+        }
+        self.board.event(event);
     }
 
     /// Takes the table off the screen, e.g. before a question is put.

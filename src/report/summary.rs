@@ -7,9 +7,13 @@ use crate::base::Timestamp;
 use crate::driver::Event;
 use crate::machine::NoteEvent;
 use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Failures and risks that are listed; the rest is counted.
 const LISTED: usize = 10;
+/// Folders of written documents that are named, and files of one folder that are named one by one.
+const FOLDERS: usize = 20;
+const FILES: usize = 2;
 
 /// Collects events for the last screen.
 #[derive(Debug, Default)]
@@ -28,6 +32,10 @@ pub struct Summary {
     failures: List,
     risks: List,
     views: Map<String, Value>,
+    /// Effects under way that write documents.
+    storing: BTreeSet<String>,
+    /// Folder → names of the documents written there.
+    written: BTreeMap<String, BTreeSet<String>>,
     end: Option<(String, Option<String>, u8)>,
 }
 
@@ -82,7 +90,46 @@ impl Summary {
                 self.seen(*at);
                 self.end = Some((one_line(result), reason.as_deref().map(one_line), *exit));
             }
-            Event::EffectStarted { at, .. } | Event::EffectDone { at, .. } | Event::Message { at, .. } => self.seen(*at),
+            Event::EffectStarted { id, kind, at, .. } => {
+                self.seen(*at);
+                if *kind == "store" {
+                    self.storing.insert(id.0.clone());
+                }
+            }
+            Event::EffectDone { id, ok, detail, at, .. } => {
+                self.seen(*at);
+                if self.storing.remove(&id.0) && *ok {
+                    self.wrote(detail);
+                }
+            }
+            Event::Message { at, .. } => self.seen(*at),
+        }
+    }
+
+    /// Remembers what a finished store says it wrote.
+    fn wrote(&mut self, detail: &str) {
+        for path in detail.split(", ").filter(|path| !path.is_empty() && !path.ends_with('…')) {
+            let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+            self.written.entry(one_line(folder)).or_default().insert(one_line(name));
+        }
+    }
+
+    /// The documents written, by folder.
+    fn documents(&self, out: &mut Vec<String>) {
+        if self.written.is_empty() {
+            return;
+        }
+        out.push("documents written:".to_owned());
+        for (folder, names) in self.written.iter().take(FOLDERS) {
+            let folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+            if names.len() > FILES {
+                out.push(format!("  {folder} ({})", plural(names.len() as u64, "file")));
+            } else {
+                out.extend(names.iter().map(|name| format!("  {folder}{name}")));
+            }
+        }
+        if self.written.len() > FOLDERS {
+            out.push(format!("  … {} more folders", self.written.len() - FOLDERS));
         }
     }
 
@@ -123,6 +170,7 @@ impl Summary {
         }
         self.failures.print("failed attempts", &mut out);
         self.risks.print("risks", &mut out);
+        self.documents(&mut out);
         if !self.journal.is_empty() {
             out.push(format!("journal: {}", self.journal));
         }

@@ -69,6 +69,28 @@ pub fn clip(text: &str, columns: usize) -> String {
     out
 }
 
+/// The text broken between words into lines of at most `columns`, the first behind `first`, the others behind `rest`. A word that is too long
+/// stays whole. Expects a text without unsafe characters.
+#[must_use]
+pub fn wrap(text: &str, first: &str, rest: &str, columns: usize) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut line = first.to_owned();
+    let mut empty = true;
+    for word in text.split_whitespace() {
+        if !empty && width(&line) + 1 + width(word) > columns {
+            out.push(std::mem::replace(&mut line, rest.to_owned()));
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    out.push(line);
+    out
+}
+
 /// Milliseconds for people: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`.
 #[must_use]
 pub fn duration(ms: u64) -> String {
@@ -106,6 +128,13 @@ mod tests {
         assert_eq!(clip("abcd", 3), "ab…");
         assert_eq!(clip("abcd", 0), "");
         assert_eq!(width(&clip("迭代研发", 4)), 3);
+    }
+
+    #[test]
+    fn wrapping_breaks_between_words_and_keeps_every_one() {
+        assert_eq!(wrap("one two three", "a: ", "   ", 10), ["a: one two", "   three"]);
+        assert_eq!(wrap("averyveryverylongword b", "", "  ", 5), ["averyveryverylongword", "  b"]);
+        assert_eq!(wrap("", "x", " ", 5), ["x"]);
     }
 
     #[test]

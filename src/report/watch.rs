@@ -39,6 +39,16 @@ impl Watch {
         }
     }
 
+    /// Takes in what happened before a run was resumed, without showing it: the table and the last screen are of the whole run.
+    pub fn remember(&mut self, past: &[Event]) {
+        if let Self::People { console, summary } = self {
+            for event in past {
+                console.remember(event);
+                summary.event(event);
+            }
+        }
+    }
+
     /// Shows the last screen; `places` are captions and paths of what the run left behind.
     pub fn finish(&mut self, places: &[(&str, &str)]) {
         if let Self::People { console, summary } = self {

@@ -3,16 +3,19 @@
 //! An [`Engine`] is filled while a document is checked and only evaluates texts it was given then: what runs was checked.
 //! Pure: no I/O, no clock, no randomness. Data is never rendered as a template.
 
+mod cover;
 mod engine;
 mod environment;
 mod error;
 mod functions;
+pub mod grammar;
 mod names;
 mod scan;
 mod scope;
 mod table;
 mod value;
 
+pub use cover::{Cover, CoverFinding, CoverKind, cover};
 pub use engine::{Engine, Leaves, Limits};
 pub use error::{ExprError, ExprErrorKind};
 pub use functions::{Entry, EntryKind, reference};

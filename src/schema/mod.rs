@@ -60,7 +60,7 @@ pub enum FaultKind {
         /// The key.
         key: String,
         /// Keys the schema knows there.
-        known: Vec<String>,
+        known: Arc<[String]>,
     },
     /// Another type was expected.
     Type {
@@ -132,7 +132,7 @@ impl Schema {
     pub fn check_up_to(&self, value: &Value, most: usize) -> Vec<Fault> {
         let mut faults = Vec::new();
         for error in self.inner.validator.iter_errors(value) {
-            self.collect(&error, &mut faults);
+            self.collect(&error, &mut faults, most);
             if faults.len() >= most {
                 faults.truncate(most);
                 break;
@@ -147,26 +147,26 @@ impl Schema {
         self.inner.validator.is_valid(value)
     }
 
-    fn collect(&self, error: &ValidationError<'_>, faults: &mut Vec<Fault>) {
+    fn collect(&self, error: &ValidationError<'_>, faults: &mut Vec<Fault>, most: usize) {
         let pointer = error.instance_path().to_string();
         match error.kind() {
             ValidationErrorKind::AdditionalProperties { unexpected } | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-                let known = self.known_keys(error);
-                for key in unexpected {
+                let known: Arc<[String]> = self.known_keys(error).into();
+                for key in unexpected.iter().take(most.saturating_sub(faults.len())) {
                     let message = format!("unexpected key `{}`", shown_text(key));
                     let kind = FaultKind::Unexpected { key: key.clone(), known: known.clone() };
                     faults.push(Fault { pointer: pointer.clone(), kind, message });
                 }
             }
             ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
-                self.nearest_branch(error, context, faults);
+                self.nearest_branch(error, context, faults, most);
             }
             kind => faults.push(Fault { pointer, message: message(kind, error), kind: fault_kind(kind, error) }),
         }
     }
 
     /// Of several allowed forms, the faults of the one that the value comes nearest to.
-    fn nearest_branch(&self, error: &ValidationError<'_>, context: &[Vec<ValidationError<'static>>], faults: &mut Vec<Fault>) {
+    fn nearest_branch(&self, error: &ValidationError<'_>, context: &[Vec<ValidationError<'static>>], faults: &mut Vec<Fault>, most: usize) {
         let depth = |branch: &Vec<ValidationError<'static>>| {
             branch.iter().map(|error| error.instance_path().to_string().matches('/').count()).max().unwrap_or(0)
         };
@@ -180,7 +180,7 @@ impl Schema {
             best = if better { Some(branch) } else { best };
         }
         match best {
-            Some(branch) => branch.iter().take(MAX_FAULTS).for_each(|error| self.collect(error, faults)),
+            Some(branch) => branch.iter().take(MAX_FAULTS).for_each(|error| self.collect(error, faults, most)),
             None => {
                 let message = format!("{} matches none of the {} allowed forms", shown(error.instance()), context.len());
                 faults.push(Fault { pointer: own, kind: FaultKind::Other { keyword: "anyOf".to_owned() }, message });
@@ -293,7 +293,7 @@ mod tests {
     fn known_keys_are_found_through_references() {
         let schema = json!({"$ref": "#/$defs/t", "$defs": {"t": {"additionalProperties": false, "properties": {"items": {}}}}});
         let faults = Schema::compile(&schema).expect("a schema").check(&json!({"itemz": 1}));
-        assert_eq!(faults[0].kind, FaultKind::Unexpected { key: "itemz".into(), known: vec!["items".into()] });
+        assert_eq!(faults[0].kind, FaultKind::Unexpected { key: "itemz".into(), known: vec!["items".to_owned()].into() });
     }
 
     #[test]

@@ -52,14 +52,18 @@ async fn commands(root: &Path, value: &Value, unmet: &mut Vec<Unmet>) {
 }
 
 async fn modules(root: &Path, value: &Value, python: &str, unmet: &mut Vec<Unmet>) {
+    let mut missing = Vec::new();
     for module in value["modules"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         // The name is an argument of its own, never part of the program text; the project's own files are not looked at, let alone run.
         let code = "import sys; sys.path = [p for p in sys.path if p]; import importlib; importlib.import_module(sys.argv[1])";
         let argv = [python, "-c", code, module].map(str::to_owned).to_vec();
         if failure(root, argv).await.is_some() {
-            let found = format!("{python} cannot import `{module}`");
-            unmet.push(Unmet::new(format!("python: {module}"), explained(value["hint"].as_str(), &found)));
+            missing.push(format!("`{module}`"));
         }
+    }
+    if !missing.is_empty() {
+        let found = format!("{python} cannot import {}", missing.join(", "));
+        unmet.push(Unmet::new("python", explained(value["hint"].as_str(), &found)));
     }
 }
 

@@ -291,7 +291,7 @@ fn the_reference_lists_operations_words_and_tools() {
     let text = reference::render(&words, &reference::Args::default());
     assert!(text.starts_with("operations\n  {\"let\"") && text.contains("\nfilters\n  text|slug\n      lower-case letters\n"), "{text}");
     assert!(text.contains("\ntools\n  git.commit(message, paths?)\n      Commits. [changes the repository; needs git: write]\n"), "{text}");
-    let only = reference::Args { word: Some("slug".to_owned()), format: Format::Json };
+    let only = reference::Args { word: Some("slug".to_owned()), format: reference::Format::Json };
     let rows: Value = serde_json::from_str(&reference::render(&words, &only)).expect("JSON");
     assert_eq!(rows.as_array().map(Vec::len), Some(1));
     let none = reference::Args { word: Some("nothing-like-it".to_owned()), ..reference::Args::default() };

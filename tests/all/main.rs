@@ -4,6 +4,7 @@
 mod architecture;
 mod bundle;
 mod commands;
+mod cover;
 mod desk;
 mod driver;
 mod fake;

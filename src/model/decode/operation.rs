@@ -78,7 +78,7 @@ fn operation(node: &Node, at: String, reader: &mut Reader) -> Option<Op> {
         shape::expect(with, "with", &["object"], reader);
     }
     let kind = kind(name, node, &member.value, &at, reader)?;
-    Some(Op { kind, when: text(node, "when"), bind: text(node, "as"), reason: text(node, "reason"), at })
+    Some(Op { kind, when: text(node, "when"), bind: text(node, "as"), at })
 }
 
 /// `do` belongs to `for` where both stand.
@@ -120,7 +120,7 @@ fn kind(name: &str, node: &Node, value: &Node, at: &str, reader: &mut Reader) ->
         }
         "store" => OpKind::Store(map(Some(value))),
         "emit" => OpKind::Emit(map(Some(value))),
-        "stop" => OpKind::Stop { result: word, reason: node.get("reason").and_then(|reason| reason.as_str().map(str::to_owned)) },
+        "stop" => OpKind::Stop { result: word, reason: text(node, "reason") },
         "return" => returned(value, reader)?,
         "fail" => OpKind::Fail(word),
         "log" => OpKind::Log(map(Some(value))),

@@ -1,4 +1,4 @@
-//! What every decoder shares: the list of findings, one per place and code, and lenient readers of values. Writes no message of its own.
+//! What all of decoding shares: the list of findings, one per place and code, and lenient readers of values. Writes no message of its own.
 
 use crate::base::{FileId, Problem, Severity, Span};
 use crate::syntax::{Node, NodeValue, push_segment};

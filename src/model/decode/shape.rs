@@ -1,12 +1,13 @@
 //! The shape of a document against the JSON Schema that editors use too. Large lists are checked item by item, so that memory stays bounded.
 //!
-//! Operations are left to the decoder, whose messages about them are better than a schema's.
+//! Operations are left to their own file, whose messages about them are better than a schema's.
 
 use super::reader::{Reader, seq};
 use crate::base::{Span, closest};
 use crate::schema::{Fault, FaultKind, Schema};
 use crate::syntax::{Node, NodeValue, pointer_segments};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
@@ -91,6 +92,7 @@ fn report(faults: &[Fault], prefix: &str, part: &Node, root: &Node, reader: &mut
         let message = format!("more than {MOST} faults of shape in one place; what follows was not looked at");
         reader.error("RSF115", part.head_span(), message, "mend those that are listed first");
     }
+    let beside = Beside::of(faults);
     for fault in faults {
         if prefix.is_empty() && matches!(fault.pointer.as_str(), "/version" | "/format") {
             continue;
@@ -98,8 +100,8 @@ fn report(faults: &[Fault], prefix: &str, part: &Node, root: &Node, reader: &mut
         let Some(place) = locate(part, &fault.pointer) else { continue };
         let path = path(prefix, &fault.pointer, root, part);
         match &fault.kind {
-            FaultKind::Missing { key } => missing(key, faults, fault, &place, &path, reader),
-            FaultKind::Unexpected { key, known } => unexpected(key, known, faults, fault, &place, &path, reader),
+            FaultKind::Missing { key } => missing(key, beside.unexpected(fault), &place, &path, reader),
+            FaultKind::Unexpected { key, known } => unexpected(key, known, beside.missing(fault), &place, &path, reader),
             FaultKind::Type { expected } => wrong_type(expected, &place, &path, reader),
             FaultKind::Choice { allowed } => wrong_choice(allowed, &place, &path, reader),
             FaultKind::Other { .. } if is_seq(&path) => wrong_type(&[], &place, &path, reader),
@@ -163,11 +165,43 @@ fn in_place(path: &str) -> String {
     if path.is_empty() { String::new() } else { format!(" in `{path}`") }
 }
 
+/// Missing and unknown keys by the object they belong to, a bounded number of each.
+struct Beside<'f> {
+    missing: BTreeMap<&'f str, Vec<&'f str>>,
+    unexpected: BTreeMap<&'f str, Vec<&'f str>>,
+}
+
+impl<'f> Beside<'f> {
+    fn of(faults: &'f [Fault]) -> Self {
+        let mut beside = Self { missing: BTreeMap::new(), unexpected: BTreeMap::new() };
+        for fault in faults {
+            let (map, key) = match &fault.kind {
+                FaultKind::Missing { key } => (&mut beside.missing, key),
+                FaultKind::Unexpected { key, .. } => (&mut beside.unexpected, key),
+                _ => continue,
+            };
+            let keys = map.entry(fault.pointer.as_str()).or_default();
+            if keys.len() < 100 {
+                keys.push(key);
+            }
+        }
+        beside
+    }
+
+    fn missing(&self, fault: &Fault) -> &[&'f str] {
+        self.missing.get(fault.pointer.as_str()).map_or(&[], Vec::as_slice)
+    }
+
+    fn unexpected(&self, fault: &Fault) -> &[&'f str] {
+        self.unexpected.get(fault.pointer.as_str()).map_or(&[], Vec::as_slice)
+    }
+}
+
 /// A missing key; if an unknown one beside it looks like it, both are one finding.
-fn missing(key: &str, faults: &[Fault], fault: &Fault, place: &Place<'_>, path: &str, reader: &mut Reader) {
+fn missing(key: &str, unexpected: &[&str], place: &Place<'_>, path: &str, reader: &mut Reader) {
     let message = format!("`{key}` is missing{}", in_place(path));
-    let twin = siblings(faults, fault).find(|other| closest(other, [key]).is_some());
-    match twin.and_then(|twin| place.node.members().iter().find(|member| *member.key == *twin)) {
+    let twin = unexpected.iter().find(|other| closest(other, [key]).is_some());
+    match twin.and_then(|twin| place.node.members().iter().find(|member| *member.key == **twin)) {
         Some(member) => {
             let help = format!("did you mean `{key}` where `{}` is written?", member.key.escape_debug());
             reader.error("RSF203", member.key_span, message, &help);
@@ -176,19 +210,8 @@ fn missing(key: &str, faults: &[Fault], fault: &Fault, place: &Place<'_>, path: 
     }
 }
 
-/// Unknown keys of the object a fault is about.
-fn siblings<'f>(faults: &'f [Fault], fault: &'f Fault) -> impl Iterator<Item = &'f str> {
-    faults.iter().filter(|other| other.pointer == fault.pointer).filter_map(|other| match &other.kind {
-        FaultKind::Unexpected { key, .. } => Some(key.as_str()),
-        _ => None,
-    })
-}
-
-fn unexpected(key: &str, known: &[String], faults: &[Fault], fault: &Fault, place: &Place<'_>, path: &str, reader: &mut Reader) {
-    let is_twin = faults.iter().filter(|other| other.pointer == fault.pointer).any(|other| match &other.kind {
-        FaultKind::Missing { key: missing } => closest(key, [missing.as_str()]).is_some(),
-        _ => false,
-    });
+fn unexpected(key: &str, known: &[String], missing: &[&str], place: &Place<'_>, path: &str, reader: &mut Reader) {
+    let is_twin = closest(key, missing.iter().copied()).is_some();
     let span = place.node.members().iter().find(|member| *member.key == *key).map(|member| member.key_span);
     if let Some(span) = span.filter(|_| !is_twin) {
         unknown_key(key, known.iter().map(String::as_str), span, path, reader);

@@ -11,9 +11,7 @@ impl Repo {
     /// An invalid name, no commit to begin from, or changes that the other branch would overwrite.
     pub fn switch_to(&self, name: &str) -> Result<(), Fault> {
         let what = format!("switching to branch `{}`", name.escape_debug());
-        if !git2::Branch::name_is_valid(name).unwrap_or(false) {
-            return Err(Fault::invalid(format!("`{}` is no name for a branch", name.escape_debug())));
-        }
+        self.may_switch_to(name)?;
         let branch = match self.inner.find_branch(name, git2::BranchType::Local) {
             Ok(branch) => branch,
             Err(_) => {
@@ -25,5 +23,22 @@ impl Repo {
         let tree = reference.peel(git2::ObjectType::Commit).map_err(|e| git_fault(&what, &e))?;
         self.inner.checkout_tree(&tree, Some(CheckoutBuilder::new().safe())).map_err(|e| git_fault(&what, &e))?;
         self.inner.set_head(&format!("refs/heads/{name}")).map_err(|e| git_fault(&what, &e))
+    }
+
+    /// Looks whether [`Repo::switch_to`] would succeed, and changes nothing.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn may_switch_to(&self, name: &str) -> Result<(), Fault> {
+        let what = format!("switching to branch `{}`", name.escape_debug());
+        if !git2::Branch::name_is_valid(name).unwrap_or(false) {
+            return Err(Fault::invalid(format!("`{}` is no name for a branch", name.escape_debug())));
+        }
+        let found = match self.inner.find_branch(name, git2::BranchType::Local) {
+            Ok(branch) => branch.into_reference().peel(git2::ObjectType::Commit),
+            Err(_) => self.inner.head().and_then(|head| head.peel(git2::ObjectType::Commit)),
+        };
+        let tree = found.map_err(|e| git_fault(&what, &e))?;
+        self.inner.checkout_tree(&tree, Some(CheckoutBuilder::new().safe().dry_run())).map_err(|e| git_fault(&what, &e))
     }
 }
