@@ -36,14 +36,14 @@ struct Entry {
 }
 
 enum Wire {
-    Chat(Box<Endpoint>),
+    Http(Box<Endpoint>),
     Scripted(Script),
 }
 
 impl fmt::Debug for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let wire = match &self.wire {
-            Wire::Chat(_) => "chat",
+            Wire::Http(_) => "http",
             Wire::Scripted(_) => "scripted",
         };
         f.debug_struct("Entry").field("name", &self.name).field("models", &self.globs).field("wire", &wire).finish_non_exhaustive()
@@ -70,7 +70,7 @@ impl Providers {
     pub fn check(&self, model: &str) -> Result<(), String> {
         let entry = self.serving(model)?;
         match &entry.wire {
-            Wire::Chat(endpoint) => endpoint.ready(),
+            Wire::Http(endpoint) => endpoint.ready(),
             Wire::Scripted(_) => Ok(()),
         }
     }
@@ -84,7 +84,7 @@ impl Providers {
         let entry = self.serving(&request.model).map_err(|message| Failure::new(FailureKind::Spawn, message))?;
         let exchange = async {
             match &entry.wire {
-                Wire::Chat(endpoint) => endpoint.exchange(request).await,
+                Wire::Http(endpoint) => endpoint.exchange(request).await,
                 Wire::Scripted(script) => script.exchange(request).await,
             }
         };

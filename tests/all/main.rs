@@ -12,6 +12,7 @@ mod git;
 mod journal;
 mod knowledge;
 mod machine;
+mod messages;
 mod provider;
 mod report;
 mod reports;

@@ -2,6 +2,9 @@
 
 pub mod chat;
 mod fault;
+pub mod finish;
+pub mod messages;
+mod stream;
 mod surrogate;
 
 pub use super::options::BodyOptions;
