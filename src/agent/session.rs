@@ -145,7 +145,10 @@ impl Session {
         }
         let reply = match result {
             Ok(reply) => reply,
-            Err(failure) => return self.fail(failure.kind, failure.message),
+            Err(failure) => {
+                self.record.add_tokens(failure.spent.unwrap_or_default().tokens);
+                return self.fail(failure.kind, failure.message);
+            }
         };
         self.record.add_tokens(reply.tokens);
         self.record.latency_ms = self.record.latency_ms.saturating_add(reply.latency_ms);

@@ -17,6 +17,7 @@ pub mod resume;
 pub mod run;
 mod schema;
 pub mod settings;
+pub mod spending;
 mod tidy;
 mod validate;
 

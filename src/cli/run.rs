@@ -3,12 +3,13 @@
 use super::launch::{Launch, begin};
 use super::ready::{Ready, Refused, project, ready, refuse};
 use super::settings::{self, Layer, SettingsError};
-use super::{Status, complain, dry_run, guard, print, tidy};
+use super::{Status, complain, dry_run, guard, print, spending, tidy};
 use crate::journal::RunLock;
 use crate::report::briefing::Briefing;
 use crate::report::text::one_line;
 use crate::world::{Clock, SystemClock, git::Repo, project::preflight, support};
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
@@ -104,6 +105,10 @@ pub struct Overrides {
     /// One setting, e.g. `limits.rounds=5` or `config.name=value`; may be repeated.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub sets: Vec<String>,
+
+    /// What the run may cost, e.g. `¥20`: sets `limits.cost`.
+    #[arg(long, value_name = "AMOUNT")]
+    pub budget: Option<String>,
 }
 
 impl Overrides {
@@ -129,6 +134,9 @@ impl Overrides {
         for assignment in &self.sets {
             layers.push(settings::set(assignment)?);
         }
+        if let Some(budget) = &self.budget {
+            layers.push(spending::layer(budget)?);
+        }
         Ok(layers)
     }
 }
@@ -140,8 +148,9 @@ pub fn run(args: &Args) -> Status {
 
 fn attempt(args: &Args) -> Result<Status, Refused> {
     let now = SystemClock.now();
-    let ready = ready(args, now, &seed())?;
+    let mut ready = ready(args, now, &seed())?;
     let mut unmet = unmet(args, &ready);
+    unmet.extend(money(args, &mut ready));
     unmet.extend(guard::refusal(args.require_sandbox, support()));
     let briefing = briefing(&ready);
     if args.dry_run {
@@ -199,6 +208,21 @@ fn unmet(args: &Args, ready: &Ready) -> Vec<String> {
         Err(error) => lines.push(format!("requirements cannot be looked at: {error}")),
     }
     lines
+}
+
+/// Looks at accounts and prices: notes what to know, gives what keeps the run from starting. A dry run asks nobody.
+fn money(args: &Args, ready: &mut Ready) -> Vec<String> {
+    let models: Vec<String> = ready.models.values().collect::<BTreeSet<_>>().into_iter().cloned().collect();
+    let runtime = (!args.dry_run).then(|| tokio::runtime::Builder::new_current_thread().enable_all().build());
+    let accounts = match runtime {
+        None => Vec::new(),
+        Some(Ok(runtime)) => runtime.block_on(ready.providers.accounts(&models)),
+        Some(Err(error)) => vec![Err(format!("accounts cannot be asked: {error}"))],
+    };
+    let priced = ready.plan.workflow().execution.price.is_some();
+    ready.notes.extend(spending::notes(&ready.providers, &models, priced, &accounts));
+    ready.prepared.balance = spending::balance(&accounts);
+    spending::refusals(args.overrides.budget.as_deref(), &ready.providers, &models, &accounts)
 }
 
 fn briefing(ready: &Ready) -> String {

@@ -1,6 +1,7 @@
 //! Reads `config.providers`: every fault is collected with its path, unknown fields are named, values that may be keys are never shown.
 
 use super::http::{Endpoint, Format, Key, is_key_header};
+use super::prices::Prices;
 use super::scripted::Script;
 use super::secret::Secret;
 use super::wire::{BodyOptions, chat, messages};
@@ -12,7 +13,7 @@ use serde_json::{Map, Value};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Fields of both wires. `prices`, `currency`, `balance` and `description` belong to documents, not to this room.
+/// Fields of every wire. `description` is for people.
 const COMMON: [&str; 6] = ["wire", "models", "description", "prices", "currency", "balance"];
 const CHAT: [&str; 14] = [
     "base_url",
@@ -102,8 +103,10 @@ impl Fields<'_> {
                 None
             }
         };
+        let prices = self.prices();
+        let currency = self.text("currency");
         let (globs, models) = self.models()?;
-        Some(Entry { name: self.name.to_owned(), globs, models, wire: wire? })
+        Some(Entry { name: self.name.to_owned(), globs, models, prices, currency, wire: wire? })
     }
 
     fn models(&mut self) -> Option<(Vec<String>, GlobSet)> {
@@ -130,6 +133,25 @@ impl Fields<'_> {
                 None
             }
         }
+    }
+
+    fn prices(&mut self) -> Prices {
+        let Some(given) = self.given.get("prices").filter(|given| !given.is_null()) else { return Prices::default() };
+        Prices::read(given).unwrap_or_else(|faults| {
+            faults.iter().for_each(|(place, what)| self.fault(place, what));
+            Prices::default()
+        })
+    }
+
+    /// The account lies on the provider's own machine: its key goes nowhere else.
+    fn balance(&mut self, base: &reqwest::Url) -> Option<reqwest::Url> {
+        let text = self.text("balance")?;
+        let url =
+            base.join(&text).ok().filter(|url| (url.scheme(), url.host_str(), url.port()) == (base.scheme(), base.host_str(), base.port()));
+        if url.is_none() {
+            self.fault("balance", "expected a path such as /user/balance on the host of base_url");
+        }
+        url
     }
 
     fn script(&mut self, outside: &Outside<'_>) -> Option<Script> {
@@ -160,7 +182,9 @@ impl Fields<'_> {
         let backoff = self.number("backoff_ms", 0, 60_000).unwrap_or(BACKOFF_MS);
         let idle = self.number("idle_ms", 1, 3_600_000).unwrap_or(IDLE_MS);
         let url = url?;
+        let balance = self.balance(&url);
         Some(Endpoint {
+            balance,
             name: self.name.to_owned(),
             format,
             idle: Duration::from_millis(idle),

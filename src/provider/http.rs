@@ -2,8 +2,10 @@
 //!
 //! It follows no redirect (a key must not travel), believes no size (answers are bounded), and shows no text that was not scrubbed of the key.
 
+use super::estimate;
 use super::retry::{WaitHeaders, backoff, jittered};
 use super::secret::Secret;
+use super::wire::balance::{self, Balance};
 use super::wire::{BodyOptions, FaultClass, WireFault, chat, finish, messages};
 use crate::agent::{Failure, FailureKind, ModelReply, ModelRequest, Tokens};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -55,6 +57,8 @@ pub(super) struct Endpoint {
     /// Times a question is asked at most when the server fails.
     pub(super) tries: u32,
     pub(super) backoff: Duration,
+    /// Where the account tells what is left.
+    pub(super) balance: Option<reqwest::Url>,
     /// Longest silence while an answer is awaited or comes in.
     pub(super) idle: Duration,
     pub(super) client: OnceLock<Result<reqwest::Client, String>>,
@@ -95,6 +99,32 @@ impl Endpoint {
         Ok(reply)
     }
 
+    /// What is left on the account; `None` where nothing says how to ask.
+    pub(super) async fn account(&self, currency: &str) -> Option<Result<Balance, String>> {
+        const PATIENCE: Duration = Duration::from_secs(20);
+        let url = self.balance.clone()?;
+        let said = |message: String| self.scrub(&format!("provider `{}`: its balance is not known: {message}", self.name));
+        let client = match self.client.get_or_init(|| build_client(&self.url, self.loopback)) {
+            Ok(client) => client,
+            Err(message) => return Some(Err(said(message.clone()))),
+        };
+        let mut call = client.get(url).headers(self.headers.clone());
+        if let Key::Held(key) = &self.key
+            && let Some(value) = key.header("Bearer ")
+        {
+            call = call.header(AUTHORIZATION, value);
+        }
+        let answer = timeout(PATIENCE, async {
+            let response = call.send().await.map_err(network_fault)?;
+            let status = response.status().as_u16();
+            balance::decode(status, &self.read_bounded(response).await?, currency)
+        });
+        Some(match answer.await {
+            Ok(answer) => answer.map_err(|fault| said(fault.message)),
+            Err(_) => Err(said(format!("no answer within {} s", PATIENCE.as_secs()))),
+        })
+    }
+
     async fn ask_until_answered(
         &self,
         client: &reqwest::Client,
@@ -105,7 +135,8 @@ impl Endpoint {
         let mut last: Option<String> = None;
         loop {
             let Ok((result, waits)) = timeout_at(asking.deadline, self.ask_once(client, body, request)).await else {
-                return Err(self.timed_out(request, last.as_deref()));
+                asking.spend(estimate::of_unanswered(request));
+                return Err(self.timed_out(request, last.as_deref()).having_spent(asking.spent));
             };
             let fault = match result {
                 Ok(reply) => return Ok(asking.with_spent(reply)),
@@ -113,12 +144,12 @@ impl Endpoint {
             };
             asking.spend(fault.spent);
             let Some(wait) = self.next_wait(&mut asking, fault.class, &waits, request) else {
-                return Err(self.failure(&fault, asking.asked()));
+                return Err(self.failure(&fault, asking.asked()).having_spent(asking.spent));
             };
             if Instant::now() + wait >= asking.deadline {
                 let message =
                     format!("{}; the next try is due in {} s, which is more than the attempt has left", fault.message, wait.as_secs());
-                return Err(self.failure(&WireFault { message, ..fault }, asking.asked()));
+                return Err(self.failure(&WireFault { message, ..fault }, asking.asked()).having_spent(asking.spent));
             }
             tokio::time::sleep(wait).await;
             last = Some(fault.message);
@@ -238,11 +269,12 @@ impl Asking {
         self.spent.input = self.spent.input.saturating_add(more.input);
         self.spent.cached = self.spent.cached.saturating_add(more.cached);
         self.spent.output = self.spent.output.saturating_add(more.output);
+        self.spent.estimated |= more.estimated;
     }
 
     fn with_spent(mut self, mut reply: ModelReply) -> ModelReply {
         self.spend(reply.tokens);
-        reply.tokens = Tokens { estimated: reply.tokens.estimated, ..self.spent };
+        reply.tokens = self.spent;
         reply
     }
 }

@@ -9,13 +9,15 @@ mod config;
 mod estimate;
 mod http;
 mod options;
+mod prices;
 mod retry;
 mod scripted;
 mod secret;
 pub mod wire;
 
-use crate::agent::{Failure, FailureKind, ModelReply, ModelRequest};
+use crate::agent::{Failure, FailureKind, ModelReply, ModelRequest, Spent, Tokens};
 use http::Endpoint;
+use prices::Prices;
 use scripted::Script;
 use serde_json::Value;
 use std::fmt;
@@ -32,7 +34,21 @@ struct Entry {
     /// Globs as written, for messages.
     globs: Vec<String>,
     models: globset::GlobSet,
+    prices: Prices,
+    /// Of the prices and of the balance.
+    currency: Option<String>,
     wire: Wire,
+}
+
+/// What is left on one provider's account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// The provider.
+    pub provider: String,
+    /// Of the amount.
+    pub currency: String,
+    /// What it said.
+    pub balance: wire::balance::Balance,
 }
 
 enum Wire {
@@ -88,11 +104,51 @@ impl Providers {
                 Wire::Scripted(script) => script.exchange(request).await,
             }
         };
-        tokio::select! {
+        let result = tokio::select! {
             biased;
-            () = cancel => Err(Failure::new(FailureKind::Crash, format!("the exchange with model `{}` was cancelled", request.model))),
+            () = cancel => {
+                // The provider goes on and asks for its money all the same.
+                let spent = if matches!(entry.wire, Wire::Http(_)) { estimate::of_unanswered(request) } else { Tokens::default() };
+                let message = format!("the exchange with model `{}` was cancelled", request.model);
+                Err(Failure::new(FailureKind::Crash, message).having_spent(spent))
+            }
             result = exchange => result,
+        };
+        let cost = |tokens: Tokens| entry.prices.cost(&request.model, tokens);
+        match result {
+            Ok(reply) => Ok(ModelReply { cost: cost(reply.tokens), ..reply }),
+            Err(failure) => Err(Failure { spent: failure.spent.map(|spent| Spent { cost: cost(spent.tokens), ..spent }), ..failure }),
         }
+    }
+
+    /// Whether prices of the model are configured; a scripted one needs none.
+    #[must_use]
+    pub fn has_price(&self, model: &str) -> bool {
+        self.serving(model).is_ok_and(|entry| matches!(entry.wire, Wire::Scripted(_)) || entry.prices.knows(model))
+    }
+
+    /// The currency of the model's prices, where it is said.
+    #[must_use]
+    pub fn currency(&self, model: &str) -> Option<&str> {
+        self.serving(model).ok().filter(|entry| entry.prices.knows(model)).and_then(|entry| entry.currency.as_deref())
+    }
+
+    /// Asks the accounts of the providers that serve these models and say where.
+    ///
+    /// # Errors
+    /// A provider that could not be asked, with its name.
+    pub async fn accounts(&self, models: &[String]) -> Vec<Result<Account, String>> {
+        let mut answers = Vec::new();
+        for entry in
+            self.entries.iter().filter(|entry| models.iter().any(|model| self.serving(model).is_ok_and(|by| by.name == entry.name)))
+        {
+            let Wire::Http(endpoint) = &entry.wire else { continue };
+            let currency = entry.currency.clone().unwrap_or_else(|| "CNY".to_owned());
+            if let Some(answer) = endpoint.account(&currency).await {
+                answers.push(answer.map(|balance| Account { provider: entry.name.clone(), currency, balance }));
+            }
+        }
+        answers
     }
 
     fn serving(&self, model: &str) -> Result<&Entry, String> {

@@ -13,6 +13,7 @@ mod journal;
 mod knowledge;
 mod machine;
 mod messages;
+mod money;
 mod provider;
 mod report;
 mod reports;

@@ -148,7 +148,7 @@ fn decode_choice(body: &Value, request: &ModelRequest, figures: Option<Tokens>) 
     let output = estimate::of_answer(text.as_deref(), reasoning.as_deref(), &calls);
     let tokens = completed(figures, output, || estimate::of_request(request));
     let model = body.get("model").and_then(Value::as_str).filter(|name| !name.is_empty()).unwrap_or(&request.model).to_owned();
-    Ok(ModelReply { text, reasoning, calls, finish, tokens, model, latency_ms: 0 })
+    Ok(ModelReply { text, reasoning, calls, finish, tokens, model, latency_ms: 0, cost: None })
 }
 
 /// A reason nobody knows is no stop: the answer may be half of one.

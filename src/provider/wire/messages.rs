@@ -143,7 +143,7 @@ fn reply(body: &Value, request: &ModelRequest) -> Result<ModelReply, WireFault> 
         }
     };
     let model = body.get("model").and_then(Value::as_str).filter(|name| !name.is_empty()).unwrap_or(&request.model).to_owned();
-    Ok(ModelReply { text, reasoning, calls, finish, tokens, model, latency_ms: 0 })
+    Ok(ModelReply { text, reasoning, calls, finish, tokens, model, latency_ms: 0, cost: None })
 }
 
 fn call(index: usize, block: &Value, turn: u32) -> ToolCall {

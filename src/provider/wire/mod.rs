@@ -1,5 +1,6 @@
 //! Wire formats: pure functions from a request to a body and from a body to a reply. No I/O.
 
+pub mod balance;
 pub mod chat;
 mod fault;
 pub mod finish;
