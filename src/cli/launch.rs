@@ -10,6 +10,7 @@ use crate::executor::{Effects, Models, ProjectFiles};
 use crate::journal::{Durability, Header, Journal, Opened, Record, RunLock, run_folder};
 use crate::machine::{Machine, Prepared};
 use crate::provider::Providers;
+use crate::provider::recording::Recording;
 use crate::report::{Sheet, watch::Watch};
 use crate::tool::{ProjectConfig, Registry};
 use crate::world::{Clock, Root, SystemClock, git::Repo, support};
@@ -131,7 +132,11 @@ fn drive(launch: &Launch, journal: Journal, records: Option<Vec<Record>>) -> Res
     });
     // The sender went with the driver, so the watcher ends; a watcher that died has shown its own fault.
     let _ = shown.join();
-    Ok(status(launch, end))
+    let faults = launch.providers.recording().map(Recording::faults).unwrap_or_default();
+    faults.iter().for_each(|fault| complain(&format!("rsf: {fault}")));
+    let status = status(launch, end);
+    // A run that was answered otherwise than it asked shows nothing, whatever it ended as.
+    Ok(if faults.is_empty() { status } else { Status::Code(1) })
 }
 
 fn effects(launch: &Launch, scratch: &Path) -> Result<Effects, Refused> {

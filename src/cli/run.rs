@@ -74,6 +74,14 @@ pub struct Args {
     #[arg(long)]
     pub dry_run: bool,
 
+    /// Keep every exchange with a model in this folder, which must be empty or new.
+    #[arg(long, value_name = "DIR", conflicts_with = "replay")]
+    pub record: Option<PathBuf>,
+
+    /// Answer models from this folder of recorded exchanges, without network or keys; a question that was not recorded is an error.
+    #[arg(long, value_name = "DIR")]
+    pub replay: Option<PathBuf>,
+
     /// Refuse to run where the kernel cannot confine the programs that roles start.
     #[arg(long)]
     pub require_sandbox: bool,

@@ -10,6 +10,7 @@ mod estimate;
 mod http;
 mod options;
 mod prices;
+pub mod recording;
 mod retry;
 mod scripted;
 mod secret;
@@ -18,6 +19,7 @@ pub mod wire;
 use crate::agent::{Failure, FailureKind, ModelReply, ModelRequest, Spent, Tokens};
 use http::Endpoint;
 use prices::Prices;
+use recording::Recording;
 use scripted::Script;
 use serde_json::Value;
 use std::fmt;
@@ -27,6 +29,7 @@ use std::future::Future;
 #[derive(Debug)]
 pub struct Providers {
     entries: Vec<Entry>,
+    recording: Option<Recording>,
 }
 
 struct Entry {
@@ -76,7 +79,24 @@ impl Providers {
         bundle_file: &dyn Fn(&str) -> Option<String>,
         env: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, Vec<String>> {
-        config::read(config, bundle_file, env).map(|entries| Self { entries })
+        config::read(config, bundle_file, env).map(|entries| Self { entries, recording: None })
+    }
+
+    /// The same providers, with every exchange kept in or answered from a folder.
+    #[must_use]
+    pub fn with_recording(self, recording: Recording) -> Self {
+        Self { recording: Some(recording), ..self }
+    }
+
+    /// The folder of exchanges, if there is one.
+    #[must_use]
+    pub fn recording(&self) -> Option<&Recording> {
+        self.recording.as_ref()
+    }
+
+    /// Answers come from a recording: nobody is asked.
+    fn replays(&self) -> bool {
+        self.recording.as_ref().is_some_and(Recording::answers)
     }
 
     /// Whether `model` can be asked: a provider serves it and its key is there.
@@ -84,6 +104,9 @@ impl Providers {
     /// # Errors
     /// What is missing and what to do.
     pub fn check(&self, model: &str) -> Result<(), String> {
+        if self.replays() {
+            return Ok(());
+        }
         let entry = self.serving(model)?;
         match &entry.wire {
             Wire::Http(endpoint) => endpoint.ready(),
@@ -97,6 +120,18 @@ impl Providers {
     /// `Money`, `Refusal`, `Timeout`, `Spawn` (no provider, no key, nobody answered or the request was turned down), `Crash` (what came
     /// back was no answer, or a script has none).
     pub async fn exchange(&self, request: &ModelRequest, cancel: impl Future<Output = ()> + Send) -> Result<ModelReply, Failure> {
+        match &self.recording {
+            Some(recording) if recording.answers() => recording.answer(request),
+            Some(recording) => {
+                let result = self.ask(request, cancel).await;
+                recording.keep(request, &result);
+                result
+            }
+            None => self.ask(request, cancel).await,
+        }
+    }
+
+    async fn ask(&self, request: &ModelRequest, cancel: impl Future<Output = ()> + Send) -> Result<ModelReply, Failure> {
         let entry = self.serving(&request.model).map_err(|message| Failure::new(FailureKind::Spawn, message))?;
         let exchange = async {
             match &entry.wire {
@@ -139,6 +174,9 @@ impl Providers {
     /// A provider that could not be asked, with its name.
     pub async fn accounts(&self, models: &[String]) -> Vec<Result<Account, String>> {
         let mut answers = Vec::new();
+        if self.replays() {
+            return answers;
+        }
         for entry in
             self.entries.iter().filter(|entry| models.iter().any(|model| self.serving(model).is_ok_and(|by| by.name == entry.name)))
         {

@@ -15,6 +15,7 @@ mod machine;
 mod messages;
 mod money;
 mod provider;
+mod recording;
 mod report;
 mod reports;
 mod rule;
