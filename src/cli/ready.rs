@@ -72,7 +72,7 @@ pub fn ready(args: &Args, now: Timestamp, seed: &str) -> Result<Ready, Refused> 
     let script = |path: &str| bundle.get(path).map(|text| text.to_string());
     let env = |name: &str| std::env::var(name).ok();
     let providers = Providers::from_config(plan.config(), &script, &env).map_err(|faults| refuse(Status::Rejected, &faults.join("\n")))?;
-    let providers = recorded(args, providers, &root)?;
+    let providers = recorded(args, providers, &root, seed)?;
     let scope = scope(&plan, &prepared, &project);
     let models = models(&plan, &scope);
     let shown = shown(&plan, &scope);
@@ -86,12 +86,12 @@ pub fn ready(args: &Args, now: Timestamp, seed: &str) -> Result<Ready, Refused> 
 }
 
 /// The providers with the folder that `--record` or `--replay` names. A dry run makes no folder.
-fn recorded(args: &Args, providers: Providers, root: &Path) -> Result<Providers, Refused> {
+fn recorded(args: &Args, providers: Providers, root: &Path, seed: &str) -> Result<Providers, Refused> {
     let wrong = |option: &str, fault: &crate::world::Fault| refuse(Status::Usage, &format!("{option}: {fault}"));
     Ok(match (&args.record, &args.replay) {
         (_, Some(folder)) => providers.with_recording(Recording::replay(folder, root).map_err(|fault| wrong("--replay", &fault))?),
         (Some(folder), None) if !args.dry_run => {
-            providers.with_recording(Recording::write(folder, root).map_err(|fault| wrong("--record", &fault))?)
+            providers.with_recording(Recording::write(folder, root, seed).map_err(|fault| wrong("--record", &fault))?)
         }
         _ => providers,
     })

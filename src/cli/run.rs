@@ -5,6 +5,7 @@ use super::ready::{Ready, Refused, project, ready, refuse};
 use super::settings::{self, Layer, SettingsError};
 use super::{Status, complain, dry_run, guard, print, spending, tidy};
 use crate::journal::RunLock;
+use crate::provider::recording::Recording;
 use crate::report::briefing::Briefing;
 use crate::report::text::one_line;
 use crate::world::{Clock, SystemClock, git::Repo, project::preflight, support};
@@ -156,7 +157,7 @@ pub fn run(args: &Args) -> Status {
 
 fn attempt(args: &Args) -> Result<Status, Refused> {
     let now = SystemClock.now();
-    let mut ready = ready(args, now, &seed())?;
+    let mut ready = ready(args, now, &seed(args)?)?;
     let mut unmet = unmet(args, &ready);
     unmet.extend(money(args, &mut ready));
     unmet.extend(guard::refusal(args.require_sandbox, support()));
@@ -188,10 +189,13 @@ fn attempt(args: &Args) -> Result<Status, Refused> {
     })
 }
 
-/// Random text from the seeds the standard library draws for its hash maps.
-fn seed() -> String {
+/// What the run's random text comes from: a replay takes the recorded one, else it is drawn from the seeds the standard library draws for its hash maps.
+fn seed(args: &Args) -> Result<String, Refused> {
+    if let Some(folder) = &args.replay {
+        return Recording::seed(folder).map_err(|fault| refuse(Status::Usage, &format!("--replay: {fault}")));
+    }
     let word = || RandomState::new().hash_one(std::process::id());
-    format!("{:016x}{:016x}", word(), word())
+    Ok(format!("{:016x}{:016x}", word(), word()))
 }
 
 /// Everything that keeps the run from starting: another run, the branch, what the document's `requires` finds missing, models nobody serves.

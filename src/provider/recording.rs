@@ -19,6 +19,8 @@ const FILE_BYTES: u64 = 64 * 1024 * 1024;
 /// Lines of a difference that are shown.
 const SHOWN_LINES: usize = 30;
 const FORMAT: &str = "model-exchange";
+/// The file that says what the run was.
+const RUN: &str = "run.json";
 
 /// One exchange as it is kept.
 #[derive(Debug, Serialize, Deserialize)]
@@ -55,11 +57,11 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Writes exchanges into `folder`, making it.
+    /// Writes exchanges of the run that draws its random text from `seed` into `folder`, making it.
     ///
     /// # Errors
     /// The folder cannot be made, or holds exchanges already.
-    pub fn write(folder: &Path, project: &Path) -> Result<Self, Fault> {
+    pub fn write(folder: &Path, project: &Path, seed: &str) -> Result<Self, Fault> {
         std::fs::create_dir_all(folder).map_err(|error| Fault::io(&format!("making `{}`", folder.display()), &error))?;
         let recording = Self::open(folder, project, false)?;
         let held = recording.folder.list(&["*.json".to_owned()], 1, &|_| true)?;
@@ -67,7 +69,20 @@ impl Recording {
             let message = format!("`{}` holds `{file}` already; record into an empty folder", folder.display());
             return Err(Fault::invalid(message));
         }
+        let run = serde_json::json!({ "format": "recording", "seed": seed });
+        recording.folder.write_atomic(RUN, run.to_string().as_bytes())?;
         Ok(recording)
+    }
+
+    /// The seed of the run that was recorded: with it a replay makes the same ids.
+    ///
+    /// # Errors
+    /// The folder is no recording.
+    pub fn seed(folder: &Path) -> Result<String, Fault> {
+        let read = Root::open(folder)?.read(RUN, FILE_BYTES)?;
+        let run: Option<Value> = read.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let seed = run.as_ref().and_then(|run| run["seed"].as_str()).map(str::to_owned);
+        seed.ok_or_else(|| Fault::invalid(format!("`{}` is no recording: its `{RUN}` is missing or holds no seed", folder.display())))
     }
 
     /// Answers from `folder`.
@@ -238,7 +253,9 @@ fn renewed_reply(reply: &ModelReply, renew: &dyn Fn(&str) -> String) -> Result<M
 
 /// Recorded lines with `-`, asked ones with `+`.
 fn difference(then: &str, now: &str) -> String {
-    let diff = similar::TextDiff::from_lines(then, now);
+    // Prompts are long texts within one line of JSON; people compare lines.
+    let (then, now) = (then.replace("\\n", "\n"), now.replace("\\n", "\n"));
+    let diff = similar::TextDiff::from_lines(&then, &now);
     let text = diff.unified_diff().context_radius(1).header("recorded", "asked").to_string();
     let clip = |line: &str| -> String { line.chars().take(400).collect() };
     let mut lines: Vec<String> = text.lines().take(SHOWN_LINES).map(clip).collect();

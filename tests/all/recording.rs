@@ -42,7 +42,7 @@ async fn recorded(folder: &Path) -> ModelReply {
     let body = json!({"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}], "usage": {"prompt_tokens": 9, "completion_tokens": 4}});
     Mock::given(method("POST")).respond_with(ResponseTemplate::new(200).set_body_json(body)).up_to_n_times(1).mount(&server).await;
     Mock::given(method("POST")).respond_with(ResponseTemplate::new(402).set_body_string(format!("no money, {KEY}"))).mount(&server).await;
-    let providers = providers(&server.uri(), Recording::write(folder, Path::new("/old/place")).unwrap());
+    let providers = providers(&server.uri(), Recording::write(folder, Path::new("/old/place"), "seed 7").unwrap());
     let prompt = format!("commit {THEN} of 2026-01-02T03:04:05Z in /old/place/src, tests took 0.31s");
     let reply = providers.exchange(&request(&prompt, 1), pending()).await.unwrap();
     providers.exchange(&request("more", 2), pending()).await.unwrap_err();
@@ -54,7 +54,9 @@ async fn recorded(folder: &Path) -> ModelReply {
 async fn a_replay_answers_as_it_was_answered_in_words_of_the_present() {
     let folder = tempfile::tempdir().unwrap();
     let then = recorded(folder.path()).await;
-    assert!(Recording::write(folder.path(), Path::new("/x")).unwrap_err().message.contains("empty folder"));
+    assert!(Recording::write(folder.path(), Path::new("/x"), "").unwrap_err().message.contains("empty folder"));
+    assert_eq!(Recording::seed(folder.path()).unwrap(), "seed 7");
+    assert!(Recording::seed(&std::env::temp_dir()).unwrap_err().message.contains("no recording"));
     let replay = providers("http://127.0.0.1:9", Recording::replay(folder.path(), Path::new("/new/where")).unwrap());
     assert_eq!(replay.check("any"), Ok(()));
     let prompt = format!("commit {NOW} of 2027-11-12T13:14:15Z in /new/where/src, tests took 12.5s");
@@ -95,8 +97,7 @@ async fn no_key_is_in_a_recording() {
         let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
         assert!(!text.contains(KEY) && !text.to_lowercase().contains("authorization"), "{text}");
         let exchange: Value = serde_json::from_str(&text).unwrap();
-        assert_eq!(exchange["format"], "model-exchange");
-        files += 1;
+        files += usize::from(exchange["format"] == "model-exchange");
     }
     assert_eq!(files, 2);
 }
