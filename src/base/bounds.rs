@@ -46,6 +46,10 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Names of all limits.
+    pub const NAMES: [&str; 10] =
+        ["rounds", "cost", "operations", "turns", "repairs", "parallel", "timeout", "fuel", "expression_size", "output_bytes"];
+
     /// Reads the document's `limits`: whole numbers; `timeout` also as a duration text; `cost` in whole units of the currency.
     ///
     /// # Errors
@@ -84,12 +88,12 @@ pub fn duration_ms(value: &Value) -> Option<u64> {
         Value::Number(seconds) => seconds_to_ms(seconds.as_f64()?),
         Value::String(text) => {
             let text = text.trim();
-            let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim();
+            let digits = text.trim_end_matches(char::is_alphabetic).trim();
             let factor = match text[digits.len()..].trim() {
                 "ms" => 0.001,
-                "s" | "" => 1.0,
-                "m" => 60.0,
-                "h" => 3600.0,
+                "s" | "" | "秒" => 1.0,
+                "m" | "分" | "分钟" => 60.0,
+                "h" | "小时" => 3600.0,
                 _ => return None,
             };
             seconds_to_ms(digits.parse::<f64>().ok()? * factor)
@@ -128,6 +132,9 @@ mod tests {
     fn limits_name_what_cannot_be_read() {
         let map = json!({"rounds": 0});
         assert!(Limits::read(map.as_object().unwrap()).unwrap_err().contains("rounds"));
+        let one = |name: &str| json!({name: 1000}).as_object().cloned().unwrap();
+        assert!(Limits::NAMES.iter().all(|name| Limits::read(&one(name)).is_ok()));
+        assert!(Limits::read(&one("round")).is_err());
         let map = json!({"cost": 20, "timeout": "5m"});
         let limits = Limits::read(map.as_object().unwrap()).unwrap();
         assert_eq!((limits.cost, limits.timeout_ms), (Some(20_000_000), 300_000));

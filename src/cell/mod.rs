@@ -14,4 +14,5 @@ mod stores;
 
 pub use emission::{Emitted, OutEntry};
 pub use interpreter::{Finished, Host, Interpreter, Mode, Present, Step, Stop, Who};
+pub use sessions::same_model;
 pub use stores::{LogLine, log_request};

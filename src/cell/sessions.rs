@@ -253,7 +253,8 @@ fn dotted(wire: &str) -> String {
 }
 
 /// Two spellings of one model name count as the same model.
-fn same_model(a: &str, b: &str) -> bool {
+#[must_use]
+pub fn same_model(a: &str, b: &str) -> bool {
     let fold = |name: &str| name.trim().to_lowercase().replace(['_', ' '], "-");
     fold(a) == fold(b)
 }

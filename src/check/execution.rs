@@ -8,6 +8,8 @@
 //! An entry of `out` is emitted by none of the cell's operations, so the cell could never succeed.
 //! # RSF911 role that is not declared
 //! `on.as`, `independence` or the schemas of `types` name a role that the document does not have.
+//! # RSF920 type that nobody hands over (warning)
+//! `blind_to` of `independence` hides a type that no cell takes or makes, so it hides nothing. Write `Type` or `Type.field`.
 //! # RSF916 not within `each`
 //! A cell that runs once per item changes no state and stops no run: its items run side by side. Do it in a later cell. What it emits is one list,
 //! so its outputs have no count.
@@ -21,6 +23,9 @@ use unicode_normalization::UnicodeNormalization;
 pub(super) fn check(context: &mut Context<'_>) {
     silent(context);
     roles(context);
+    if context.net.whole_cells {
+        blindness(context);
+    }
     let mut found = Vec::new();
     for info in &context.net.cells {
         if let Some(run) = &info.cell.run {
@@ -92,6 +97,22 @@ fn roles(context: &mut Context<'_>) {
     for (role, pointer) in named.into_iter().filter(|(role, _)| !declared.contains(&role.as_str())) {
         let hint = context.hint(&role, declared.iter().copied()).unwrap_or_else(|| "name a role of the document".to_owned());
         context.error("RSF911", context.place(&pointer), format!("role `{}` is not declared", shown(&role)), hint);
+    }
+}
+
+fn blindness(context: &mut Context<'_>) {
+    let cells = context.workflow.steps.iter().flat_map(|step| &step.cells);
+    let entries = cells.flat_map(|cell| cell.inputs.iter().chain(&cell.outputs)).flat_map(|entry| &entry.term.alternatives);
+    let known: BTreeSet<&str> = entries.map(|alternative| alternative.name.as_str()).collect();
+    for item in &context.workflow.execution.independence {
+        for (index, hidden) in item.blind_to.iter().enumerate() {
+            let name = hidden.split('.').next().unwrap_or_default();
+            if !known.contains(name) {
+                let hint = context.hint(name, known.iter().copied()).unwrap_or_else(|| "name a type that a flow brings".to_owned());
+                let place = context.place(&format!("{}/blind_to/{index}", item.at));
+                context.warning("RSF920", place, format!("no cell takes or makes `{}`, so nothing is hidden", shown(name)), hint);
+            }
+        }
     }
 }
 

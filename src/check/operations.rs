@@ -8,6 +8,8 @@
 //! `set` changes a name that the root's `state` does not begin with. Expressions before that point would find it undefined.
 //! # RSF914 type without a place
 //! `store` writes a type that `types` gives no `store` path.
+//! # RSF919 agent without a model
+//! Neither the `agent` operation nor the role's `agent` names a `model`, so no session could be opened.
 
 use super::execution::flatten;
 use super::{Context, shown};
@@ -24,12 +26,15 @@ pub(super) fn check(context: &mut Context<'_>) {
     for cell in workflow.steps.iter().flat_map(|step| &step.cells) {
         for op in flatten(cell.run.as_deref().unwrap_or_default()).into_iter().chain(flatten(&cell.recover)) {
             operation(context, op, true);
+            model(context, op, Some(&cell.role));
         }
     }
     for (event, ops) in &workflow.execution.on {
         for op in flatten(ops) {
             // What `accept` sets are parameters.
             operation(context, op, event != "accept");
+            let first = workflow.roles.first().map(|role| role.id.as_str());
+            model(context, op, workflow.execution.on_as.as_deref().or(first));
         }
     }
 }
@@ -72,6 +77,17 @@ fn operation(context: &mut Context<'_>, op: &Op, sets_state: bool) {
     }
 }
 
+/// An agent's session needs a model, of the operation or of the role.
+fn model(context: &mut Context<'_>, op: &Op, role: Option<&str>) {
+    let OpKind::Agent(agent) = &op.kind else { return };
+    let role = context.workflow.roles.iter().find(|known| Some(known.id.as_str()) == role);
+    let Some(role) = role.filter(|role| agent.model.is_none() && role.agent.as_ref().is_none_or(|agent| agent.model.is_none())) else {
+        return;
+    };
+    let message = format!("no model is named for this agent of `{}`", shown(&role.id));
+    context.error("RSF919", context.place_of(&op.at, "agent"), message, "give the operation or the role's `agent` a `model`");
+}
+
 fn tools(context: &mut Context<'_>, agent: &Agent) {
     for (index, tool) in agent.tools.iter().flatten().enumerate() {
         tool_name(context, tool, &format!("{}/tools/{index}", agent.at));
@@ -79,8 +95,7 @@ fn tools(context: &mut Context<'_>, agent: &Agent) {
 }
 
 fn tool_name(context: &mut Context<'_>, tool: &str, pointer: &str) {
-    // A name that is computed is looked up when it is known.
-    if context.tools.contains(&tool) || tool.contains("{{") {
+    if context.tools.contains(&tool) {
         return;
     }
     let hint = context.hint(tool, context.tools.iter().copied());

@@ -1,4 +1,5 @@
-//! Which document is meant: a file, the name of a built-in workflow, or a trigger word. A project that is worked on never captures a word.
+//! Which document is meant: a file, the name of a built-in workflow, or a trigger word. A project that is worked on never captures a word: a
+//! file in it is meant only where a path or an ending says so, or where nothing else bears the name.
 
 use super::load::{Loaded, examine, load};
 use crate::bundle::Bundle;
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// What was looked for and where, with the names that exist.
 pub fn find(name: &str, folder: Option<&Path>) -> Result<Loaded, String> {
-    // A bare word is never a file: a project that is worked on could hold one of that name.
+    // A bare word is no file where anything else bears the name: a project that is worked on could hold one.
     let path = name.contains('/') || name.contains(std::path::MAIN_SEPARATOR) || name.ends_with(".json");
     if name == "-" || (path && Path::new(name).is_file()) {
         return load(name).map_err(|e| e.to_string());
@@ -34,6 +35,9 @@ pub fn find(name: &str, folder: Option<&Path>) -> Result<Loaded, String> {
         if let Some(loaded) = load(&path.to_string_lossy()).ok().filter(|loaded| triggered(loaded, name)) {
             return Ok(loaded);
         }
+    }
+    if Path::new(name).is_file() {
+        return load(name).map_err(|e| e.to_string());
     }
     let known = Bundle::embedded_names().join(", ");
     Err(format!(

@@ -2,7 +2,7 @@
 
 use super::ready::{Refused, refuse};
 use super::run::Format;
-use super::{Status, complain, guard, tidy};
+use super::{Status, complain, guard, leftovers, tidy};
 use crate::base::digest_json;
 use crate::check::plan::{self, Plan};
 use crate::driver::{Driver, DriverError, Event, Options, RunEnd, listen, past_events};
@@ -53,7 +53,8 @@ pub fn begin(launch: &Launch) -> Result<Status, Refused> {
     let dir = tidy::run_dir(launch.plan.workflow());
     let run = launch.prepared.run_id.clone();
     let _lock = RunLock::acquire(&launch.root.join(&dir), &run, SystemClock.now()).map_err(|e| io(e.to_string()))?;
-    let root = Root::open(&launch.root).map_err(|fault| io(fault.to_string()))?;
+    let root = leftovers::open(&launch.root, &dir).map_err(|fault| io(fault.to_string()))?;
+    leftovers::clear(&root, &dir, &[]).iter().for_each(|note| complain(&format!("rsf: {note}")));
     // With the lock held: no run that is under way ever sees its branch changed.
     if let Some(branch) = &launch.branch {
         Repo::require(&launch.root).and_then(|repo| repo.switch_to(branch)).map_err(|fault| io(fault.to_string()))?;
@@ -70,7 +71,10 @@ pub fn go_on(launch: &Launch, opened: Opened, _lock: &RunLock) -> Result<Status,
     if let Some(message) = guard::refusal(launch.require_sandbox, support()) {
         return Err(refuse(Status::Rejected, &message));
     }
-    opened.notes.iter().for_each(|note| complain(&format!("rsf: {note}")));
+    let dir = tidy::run_dir(launch.plan.workflow());
+    let root = leftovers::open(&launch.root, &dir).map_err(|fault| refuse(Status::Code(1), &fault.to_string()))?;
+    let left = leftovers::clear(&root, &dir, &opened.records);
+    opened.notes.iter().chain(&left).for_each(|note| complain(&format!("rsf: {note}")));
     drive(launch, opened.journal, Some(opened.records))
 }
 
@@ -103,8 +107,11 @@ fn keep_out_of_git(launch: &Launch) -> Result<(), String> {
 fn drive(launch: &Launch, journal: Journal, records: Option<Vec<Record>>) -> Result<Status, Refused> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|e| refuse(Status::Code(1), &format!("no runtime: {e}")))?;
-    let scratch = tempfile::tempdir().map_err(|e| refuse(Status::Code(1), &format!("no scratch folder: {e}")))?;
-    let executor = Arc::new(effects(launch, scratch.path())?);
+    let dir = tidy::run_dir(launch.plan.workflow());
+    let root = leftovers::open(&launch.root, &dir).map_err(|e| refuse(Status::Code(1), &e.to_string()))?;
+    root.clear_drafts();
+    let scratch = leftovers::scratch(&root, &dir).map_err(|e| refuse(Status::Code(1), &e.to_string()))?;
+    let executor = Arc::new(effects(launch, root, scratch.path())?);
     let machine = Machine::new(Arc::clone(&launch.plan), launch.prepared.clone());
     let (sender, mut events) = unbounded_channel::<Event>();
     let options = options(launch, journal.path());
@@ -139,7 +146,7 @@ fn drive(launch: &Launch, journal: Journal, records: Option<Vec<Record>>) -> Res
     Ok(if faults.is_empty() { status } else { Status::Code(1) })
 }
 
-fn effects(launch: &Launch, scratch: &Path) -> Result<Effects, Refused> {
+fn effects(launch: &Launch, root: Root, scratch: &Path) -> Result<Effects, Refused> {
     let failed = |message: String| refuse(Status::Code(1), &message);
     let home = std::env::home_dir();
     let further = guard::further(launch.plan.config(), home.as_deref()).map_err(failed)?;
@@ -153,7 +160,6 @@ fn effects(launch: &Launch, scratch: &Path) -> Result<Effects, Refused> {
         further_write: further.write,
     };
     let tools = Registry::new(config).map_err(|e| failed(e.to_string()))?;
-    let root = Root::open(&launch.root).map_err(|e| failed(e.to_string()))?;
     Ok(Effects {
         tools: Arc::new(tools),
         models: Arc::new(Models(Arc::clone(&launch.providers))),

@@ -8,6 +8,7 @@ pub mod graph;
 pub mod guard;
 pub mod init;
 mod launch;
+mod leftovers;
 pub mod load;
 pub mod params;
 pub mod place;
@@ -28,8 +29,8 @@ use std::process::{ExitCode, Termination};
 const EXAMPLES: &str = "\
 Examples:
   rsf demo                                     a whole run on a sample project: no key, no cost
-  rsf run team-loop \"branch coverage ≥ 80%\"   run a built-in workflow on the repository in this folder
-  rsf team-loop \"branch coverage ≥ 80%\"       the same, by its trigger word
+  rsf run writer-editor \"why rivers bend\"       run a built-in workflow on the project in this folder
+  rsf WORD \"…\"                                 run the workflow that has this trigger word
   rsf init writer-editor && rsf run workflows/writer-editor.json \"a topic\"
   rsf resume                                   go on with the run that was cut off here
 

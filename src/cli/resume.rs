@@ -117,10 +117,14 @@ fn again(args: &Args, root: PathBuf, header: &Header) -> Result<Launch, Refused>
     let settings = plan::Settings { config: header.settings["config"].clone(), limits: object("limits"), params: object("params") };
     let prepared: Prepared = serde_json::from_value(header.settings["prepared"].clone())
         .map_err(|e| refuse(Status::Code(1), &format!("the journal's header cannot be read: {e}")))?;
-    let plan = Arc::new(seal(loaded, &settings)?);
+    let changed = format!("`{}` or one of its files changed since run {} began: put it back to go on", header.workflow, header.run);
+    let plan = match seal(loaded, &settings) {
+        Ok(plan) => Arc::new(plan),
+        // What ran once was sound, so it changed.
+        Err(_) => return Err(refuse(Status::Rejected, &changed)),
+    };
     if plan.digest() != header.document {
-        let message = format!("`{}` or one of its files changed since run {} began: put it back to go on", header.workflow, header.run);
-        return Err(refuse(Status::Rejected, &message));
+        return Err(refuse(Status::Rejected, &changed));
     }
     let script = |path: &str| bundle.get(path).map(|text| text.to_string());
     let env = |name: &str| std::env::var(name).ok();

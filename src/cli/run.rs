@@ -27,12 +27,13 @@ pub enum Format {
 
 const HELP: &str = "\
 Examples:
-  rsf run team-loop \"branch coverage ≥ 80%, budget≤¥20\"
-  rsf run team-loop \"…\" --dry-run                      what would run, with which prompts; nothing is touched
-  rsf run team-loop \"…\" --branch try-it --yes           on a branch of its own, without a question
-  rsf run writer-editor \"why rivers bend\" --profile demo --yes
-  rsf run team-loop \"…\" --set config.models.coder=my-model \\
+  rsf run writer-editor \"why rivers bend\" --profile demo     with a scripted model: no key, no cost
+  rsf run FILE \"…\" --dry-run                     what would run, with which prompts; nothing is touched
+  rsf run FILE \"…\" --branch try-it --yes          on a branch of its own, without a question
+  rsf run writer-editor \"…\" --set config.models.writer=my-model \\
       --set 'config.providers.mine={\"wire\":\"chat\",\"models\":[\"my-*\"],\"base_url\":\"https://host/v1\",\"key_env\":\"MY_KEY\"}'
+
+Built-in workflows, their parameters and their settings: `rsf init NAME` writes one into a folder, to be read.
 
 Settings are layers, each merged over the one before: the document, --profile, --config, --set in the order given.
 Stop a run with Ctrl-C (the round is finished first; a second Ctrl-C ends at once) or by making the file STOP in the
@@ -206,6 +207,10 @@ fn unmet(args: &Args, ready: &Ready) -> Vec<String> {
         Ok(Some(holder)) => lines.push(format!("another run works on this project ({holder}): wait until it has ended, or stop it")),
         Err(error) => lines.push(error.to_string()),
     }
+    let stop = ready.root.join(tidy::run_dir(ready.plan.workflow())).join("STOP");
+    if stop.exists() {
+        lines.push(format!("`{}` asks every run of this project to stop: remove it first", stop.display()));
+    }
     if let Some(branch) = &args.branch {
         lines.extend(Repo::require(&ready.root).and_then(|repo| repo.may_switch_to(branch)).err().map(|fault| fault.to_string()));
     }
@@ -216,6 +221,11 @@ fn unmet(args: &Args, ready: &Ready) -> Vec<String> {
         Ok(runtime) => {
             let found = runtime.block_on(preflight(&ready.root, &requires, &python));
             lines.extend(found.into_iter().map(|unmet| format!("{}: {}", unmet.requirement, unmet.message)));
+            // Asked last, and only where nothing else is in the way: a rehearsal touches nothing, the network included.
+            if lines.is_empty() && !args.dry_run {
+                let models = ready.models.values().map(String::as_str);
+                lines.extend(runtime.block_on(ready.providers.reachable(models)).err().into_iter().flatten());
+            }
         }
         Err(error) => lines.push(format!("requirements cannot be looked at: {error}")),
     }

@@ -20,7 +20,7 @@ pub struct Replayed {
     pub end: Option<(String, Option<String>)>,
     /// True where the record says so itself.
     pub end_recorded: bool,
-    /// False where no input is recorded: the run has not begun.
+    /// False where no start is recorded: the run has not begun.
     pub begun: bool,
     /// True where a stop was asked for.
     pub stopped: bool,
@@ -52,7 +52,7 @@ pub fn replay(core: &mut impl Core, records: &[Record]) -> Result<Replayed, Driv
                 if let Some(command) = done.settle(&mut state)?.into_iter().find(|command| !matches!(command, Command::Note(_))) {
                     return Err(unrecorded(&command, seq));
                 }
-                state.begun = true;
+                state.begun |= matches!(input.as_ref(), Input::Start { .. });
                 state.note_input(input);
                 block = Block { seq: record.seq, commands: core.apply(Input::clone(input)), ..Block::default() };
             }

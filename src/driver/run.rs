@@ -114,8 +114,10 @@ impl<C: Core> Driver<C> {
 
     fn begin(&mut self) -> Result<(), DriverError> {
         self.tell_started(false);
-        let mut arrivals = vec![Arrival::Begin];
+        // A request that was there before the run is known to its first program.
+        let mut arrivals = Vec::new();
         self.look_for_stop(&mut arrivals);
+        arrivals.push(Arrival::Begin);
         self.turn(arrivals, Vec::new())
     }
 

@@ -29,11 +29,11 @@ pub trait Stores: Send + Sync {
     /// # Errors
     /// The disk refuses, or a path leaves the project.
     fn store(&self, request: &StoreRequest) -> Result<Vec<String>, ToolError>;
-    /// Appends a log record; `rerun` says that an earlier process may have done so already.
+    /// Appends a log record; with `again`, unless an interrupted try has written it already.
     ///
     /// # Errors
     /// As [`Stores::store`].
-    fn log(&self, request: &LogRequest, rerun: bool) -> Result<(), ToolError>;
+    fn log(&self, request: &LogRequest, again: bool) -> Result<(), ToolError>;
 }
 
 /// The executor made of these three.
@@ -123,7 +123,7 @@ mod tests {
         fn store(&self, _request: &StoreRequest) -> Result<Vec<String>, ToolError> {
             panic!("no paper")
         }
-        fn log(&self, _request: &LogRequest, _rerun: bool) -> Result<(), ToolError> {
+        fn log(&self, _request: &LogRequest, _again: bool) -> Result<(), ToolError> {
             Err(ToolError { kind: ToolErrorKind::DiskFull, message: "full".into() })
         }
     }

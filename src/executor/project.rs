@@ -44,21 +44,6 @@ impl ProjectFiles {
     pub fn new(root: Root) -> Self {
         Self { root, logging: Mutex::default() }
     }
-
-    /// Appends a line; when the call is made again after a crash, only where no line of the file is the same. A line that the crash cut short is
-    /// ended first, so that it spoils no other.
-    fn append(&self, path: &str, line: &str, rerun: bool) -> Result<(), Fault> {
-        // A log that is too large to be read again may hold the record twice; that harms less than a resume that fails.
-        if rerun && let Some(bytes) = self.root.read(path, crate::base::limits::FILE_BYTES).ok().flatten() {
-            if bytes.split_inclusive(|byte| *byte == b'\n').any(|written| written == line.as_bytes()) {
-                return Ok(());
-            }
-            if bytes.last().is_some_and(|byte| *byte != b'\n') {
-                self.root.append(path, b"\n")?;
-            }
-        }
-        self.root.append(path, line.as_bytes())
-    }
 }
 
 impl Stores for ProjectFiles {
@@ -69,17 +54,17 @@ impl Stores for ProjectFiles {
         Ok(request.paths.clone())
     }
 
-    fn log(&self, request: &LogRequest, rerun: bool) -> Result<(), ToolError> {
+    fn log(&self, request: &LogRequest, again: bool) -> Result<(), ToolError> {
         let _one_at_a_time = self.logging.lock().unwrap_or_else(PoisonError::into_inner);
         let record = format!("{}\n", Value::Object(request.record.clone()));
-        self.append(&request.path, &record, rerun).map_err(|fault| refused(&fault))?;
+        self.root.append(&request.path, record.as_bytes(), again).map_err(|fault| refused(&fault))?;
         if request.text.is_empty() {
             return Ok(());
         }
         let beside = request.path.strip_suffix(".jsonl").unwrap_or(&request.path);
         // A record is one line, whatever a message holds.
         let line = format!("{}\n", request.text.replace(['\n', '\r'], " "));
-        self.append(&format!("{beside}.log"), &line, rerun).map_err(|fault| refused(&fault))
+        self.root.append(&format!("{beside}.log"), line.as_bytes(), again).map_err(|fault| refused(&fault))
     }
 }
 

@@ -167,7 +167,7 @@ impl Patterns {
     fn new() -> Option<Self> {
         let time = Regex::new("[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-][0-9]{2}:?[0-9]{2})?").ok()?;
         let compact = Regex::new("[0-9]{8}T[0-9]{6}").ok()?;
-        let seconds = Regex::new(r"(?-u:\b)[0-9]+[.][0-9]+ ?s(?-u:\b)").ok()?;
+        let seconds = Regex::new(r"(?-u:\b)[0-9]+[.][0-9]+ ?(?:s|min|h)(?-u:\b)").ok()?;
         let sha = Regex::new(r"(?-u:\b)[0-9a-f]{40}(?-u:\b)").ok()?;
         Some(Self { sha, times: [(time, "<time>"), (compact, "<time>"), (seconds, "<seconds>")] })
     }
@@ -189,7 +189,11 @@ impl Cleaner {
 
     fn clean(&mut self, value: Value) -> Value {
         match value {
-            Value::String(text) => Value::String(self.text(text)),
+            // What a tool said reaches a model as the text of an object: it is the same when the object is.
+            Value::String(text) => match text.starts_with('{').then(|| serde_json::from_str::<Value>(&text)) {
+                Some(Ok(object)) => Value::String(self.clean(object).to_string()),
+                _ => Value::String(self.text(text)),
+            },
             Value::Array(items) => Value::Array(items.into_iter().map(|item| self.clean(item)).collect()),
             Value::Object(map) => {
                 let kept = map.into_iter().filter(|(key, _)| !DROPPED.contains(&key.as_str()));

@@ -1,6 +1,7 @@
 //! Where a journal lies: a file with its blobs, or memory. This is the only file of the room that writes; what the bytes mean it does not know.
 
 use super::Blobs;
+use crate::world::{crash_point, torn_point};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -107,13 +108,17 @@ impl FileDisk {
 
 impl Disk for FileDisk {
     fn write(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        crash_point("journal.before");
         self.reserve(at.saturating_add(bytes.len() as u64));
         self.file.seek(SeekFrom::Start(at))?;
+        torn_point("journal.torn", bytes, |half| drop(self.file.write_all(half)));
         self.file.write_all(bytes)
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        if self.durability == Durability::Full { self.file.sync_data() } else { Ok(()) }
+        let synced = if self.durability == Durability::Full { self.file.sync_data() } else { Ok(()) };
+        crash_point("journal.synced");
+        synced
     }
 
     fn cut(&mut self, length: u64) -> io::Result<()> {
@@ -130,11 +135,14 @@ impl Disk for FileDisk {
         }
         let draft = self.blobs.join(format!(".{digest}.part"));
         let mut file = File::create(&draft)?;
+        torn_point("blob.torn", bytes, |half| drop(file.write_all(half)));
         file.write_all(bytes)?;
         if self.durability == Durability::Full {
             file.sync_all()?;
         }
-        fs::rename(&draft, &path)
+        let renamed = fs::rename(&draft, &path);
+        crash_point("blob.written");
+        renamed
     }
 
     fn sync_blobs(&mut self) -> io::Result<()> {

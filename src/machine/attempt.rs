@@ -206,24 +206,34 @@ impl Machine {
     }
 
     /// How often a failed attempt is tried again, and after how many milliseconds; `None`: not any more.
-    pub(super) fn retry_after(&self, cell: usize, failure: &Failure) -> Option<u64> {
-        let retry = self.plan.cell(cell).retry.as_ref()?;
+    /// An error where the document's `retry` cannot be evaluated.
+    pub(super) fn retry_after(&self, cell: usize, failure: &Failure) -> Result<Option<u64>, String> {
+        let Some(retry) = self.plan.cell(cell).retry.as_ref() else { return Ok(None) };
         let attempt = self.cells[cell].attempt;
-        let max = match &retry.max {
-            Value::String(template) => {
-                let value = self.plan.engine().text(template, &self.cell_scope(cell, attempt)).and_then(|v| to_json(&v)).ok()?;
-                value.as_u64().or_else(|| value.as_str().and_then(|s| s.trim().parse().ok()))?
-            }
-            value => value.as_u64()?,
+        let value = |name: &str, template: &str| {
+            let mut scope = self.cell_scope(cell, attempt);
+            scope.set_json("state", &Value::Object(self.state_for(Some(cell))));
+            let value = self.plan.engine().text(template, &scope).and_then(|v| to_json(&v));
+            value.map_err(|error| format!("`retry.{name}` cannot be evaluated: {error}"))
         };
+        let max = match &retry.max {
+            Value::String(template) => value("max", template)?,
+            value => value.clone(),
+        };
+        let max = max.as_u64().or_else(|| max.as_str().and_then(|s| s.trim().parse().ok()));
+        let max = max.ok_or_else(|| "`retry.max` gives no whole number".to_owned())?;
         let kind = failure.kind.name();
         // An entry that cannot be filled will not be filled by trying again, and money is not retried (docs/language.md, 2).
         let hopeless = matches!(failure.kind, FailureKind::Incomplete | FailureKind::Money);
         let wanted = if retry.on.is_empty() { !hopeless } else { retry.on.iter().any(|k| k == kind) };
         if !wanted || u64::from(attempt) > max.min(ATTEMPTS) {
-            return None;
+            return Ok(None);
         }
-        Some(retry.backoff_ms.saturating_mul(1 << (attempt - 1).min(16)))
+        let backoff = match &retry.backoff {
+            Some(template) => duration_ms(&value("backoff", template)?).ok_or_else(|| "`retry.backoff` gives no time".to_owned())?,
+            None => 0,
+        };
+        Ok(Some(backoff.saturating_mul(1 << (attempt - 1).min(16))))
     }
 
     /// Checks that the document's texts evaluate with this host; used by programs.

@@ -82,6 +82,9 @@ pub struct Scripted {
     /// The attempt fails.
     #[serde(default)]
     pub fail: bool,
+    /// Flows whose `when` does not hold, by id.
+    #[serde(default)]
+    pub withhold: Vec<String>,
 }
 
 /// The result of an effect.

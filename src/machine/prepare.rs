@@ -1,7 +1,7 @@
 //! What is decided before a run exists: parameters through `on.accept`, constraints, ids. Pure; nothing is written yet.
 
 use crate::base::{Timestamp, digest_bytes};
-use crate::cell::{Host, Interpreter, Mode, Present, Step, Who};
+use crate::cell::{Host, Interpreter, Mode, Present, Step, Who, same_model};
 use crate::check::plan::Plan;
 use crate::rule::{Scope, to_json};
 use serde::{Deserialize, Serialize};
@@ -49,6 +49,7 @@ pub fn prepare(plan: &Plan, now: Timestamp, seed: &str, project: &Value) -> Resu
     check_params(plan, &prepared.params)?;
     check_constraints(plan, &scope)?;
     name(plan, now, &mut scope, &mut prepared)?;
+    independent(plan, &scope)?;
     Ok(prepared)
 }
 
@@ -114,6 +115,29 @@ fn check_constraints(plan: &Plan, scope: &Scope) -> Result<(), Refusal> {
             let message = plan.engine().text(&constraint.message, scope).and_then(|v| to_json(&v));
             let message = message.map_or_else(|e| e.to_string(), |v| v.as_str().map_or_else(|| v.to_string(), str::to_owned));
             return Err(Refusal(format!("constraint broken: {message}")));
+        }
+    }
+    Ok(())
+}
+
+/// Judges whose model must differ from the judged role's, as far as both are known before the run; each session looks again when it starts.
+fn independent(plan: &Plan, scope: &Scope) -> Result<(), Refusal> {
+    let workflow = plan.workflow();
+    let model = |id: &str| {
+        let role = workflow.roles.iter().find(|role| role.id == id)?;
+        let value = plan.engine().text(role.agent.as_ref()?.model.as_deref()?, scope).and_then(|v| to_json(&v)).ok()?;
+        value.as_str().map(str::to_owned)
+    };
+    for rule in workflow.execution.independence.iter().filter(|rule| rule.differ.iter().any(|what| what == "model")) {
+        for role in &rule.roles {
+            if let (Some(judge), Some(judged)) = (model(role), model(&rule.from))
+                && same_model(&judge, &judged)
+            {
+                return Err(Refusal(format!(
+                    "independence broken: {role} must judge with another model than {}, both are `{judged}`",
+                    rule.from
+                )));
+            }
         }
     }
     Ok(())

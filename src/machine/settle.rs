@@ -77,6 +77,7 @@ impl Machine {
                 tokens.push((index, made.collect()));
             }
         }
+        self.cells[cell].withheld.clone_from(&outcome.withhold);
         let stops = outcome.stop.iter().map(|result| Stop { result: result.clone(), reason: None }).collect();
         self.hand_over(cell, tokens, Map::new(), stops, false);
     }
@@ -199,7 +200,11 @@ impl Machine {
         self.out.push(Command::Release { owner });
         self.tell_risks(cell);
         self.facts.failed(self.of(Some(cell)), failure.kind);
-        let retried = !self.simulated && self.retry_after(cell, &failure).is_some();
+        let again = if self.simulated { Ok(None) } else { self.retry_after(cell, &failure) };
+        let retried = matches!(again, Ok(Some(_)));
+        if let Err(message) = &again {
+            self.risk(self.of(Some(cell)), message.clone());
+        }
         let (id, attempt) = (self.plan.net().cells[cell].id.clone(), self.cells[cell].attempt);
         let event = NoteEvent::Fail { cell: id, attempt, kind: kind.to_owned(), message: failure.message.clone(), retried };
         self.note(Some(cell), event);
@@ -234,7 +239,8 @@ impl Machine {
         if self.simulated {
             return self.give_up(cell);
         }
-        match self.retry_after(cell, &failure) {
+        // What kept `retry` from being evaluated was told when the attempt failed.
+        match self.retry_after(cell, &failure).unwrap_or(None) {
             Some(0) => self.due.push_back(Due::Attempt(cell)),
             Some(ms) => {
                 let owner = self.owner(cell, self.cells[cell].attempt);

@@ -105,8 +105,8 @@ pub struct Entry {
 pub struct Retry {
     /// Further attempts after the first: a number, or a template that gives one.
     pub max: Value,
-    /// Milliseconds before the second attempt; doubled for each further one. 0 unless given (`backoff`, as in `timeout`).
-    pub backoff_ms: u64,
+    /// Time before the second attempt, doubled for each further one; none unless given. A template as in `timeout`.
+    pub backoff: Option<String>,
     /// Kinds of failure that are retried; empty means all.
     pub on: Vec<String>,
 }

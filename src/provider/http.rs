@@ -22,6 +22,9 @@ const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Longest attempt to connect.
 const CONNECT: Duration = Duration::from_secs(30);
 
+/// Longest time an endpoint may take to show that it is there.
+const PROBE: Duration = Duration::from_secs(10);
+
 /// Where a provider's key is.
 #[derive(Debug)]
 pub(super) enum Key {
@@ -80,6 +83,23 @@ impl Endpoint {
             ));
         }
         Ok(())
+    }
+
+    /// Whether anybody answers at its address. Any answer will do; no key is sent.
+    pub(super) async fn reachable(&self) -> Result<(), String> {
+        let name = &self.name;
+        let client = self.client.get_or_init(|| build_client(&self.url, self.loopback)).as_ref();
+        let client = client.map_err(|message| format!("provider `{name}`: no HTTP client could be made: {message}"))?;
+        let why = match tokio::time::timeout(PROBE, client.head(self.url.clone()).send()).await {
+            Ok(Ok(_)) => return Ok(()),
+            Ok(Err(error)) => chain(&error.without_url()),
+            Err(_) => format!("no answer within {} seconds", PROBE.as_secs()),
+        };
+        let host = self.url.host_str().unwrap_or_default();
+        let port = self.url.port_or_known_default().map(|port| format!(":{port}")).unwrap_or_default();
+        Err(format!(
+            "provider `{name}` cannot be reached at {host}{port} ({why}): start it, or set config.providers.{name}.base_url, or the proxy variables"
+        ))
     }
 
     pub(super) async fn exchange(&self, request: &ModelRequest) -> Result<ModelReply, Failure> {

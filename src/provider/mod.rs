@@ -114,6 +114,27 @@ impl Providers {
         }
     }
 
+    /// Whether somebody answers where `models` are asked, each provider once. Sends neither key nor question.
+    ///
+    /// # Errors
+    /// Who does not answer and what to do, one line each.
+    pub async fn reachable(&self, models: impl Iterator<Item = &str>) -> Result<(), Vec<String>> {
+        if self.replays() {
+            return Ok(());
+        }
+        let mut asked: Vec<&str> = Vec::new();
+        let mut silent = Vec::new();
+        for entry in models.filter_map(|model| self.serving(model).ok()) {
+            if let Wire::Http(endpoint) = &entry.wire
+                && !asked.contains(&entry.name.as_str())
+            {
+                asked.push(&entry.name);
+                silent.extend(endpoint.reachable().await.err());
+            }
+        }
+        if silent.is_empty() { Ok(()) } else { Err(silent) }
+    }
+
     /// One exchange. Ends early when `cancel` does; dropping the future cancels it too.
     ///
     /// # Errors

@@ -186,7 +186,7 @@ fn place(asker: &Asker) -> String {
     format!("r{}.{plain}.a{}{item}.s{}.t{}.json", asker.round, asker.attempt, asker.session, asker.turn)
 }
 
-/// A question without what differs from run to run, and that in the order of its first appearance.
+/// A question without what differs from run to run, and every occurrence of that, in order.
 struct Plain {
     text: String,
     changing: Vec<String>,
@@ -204,16 +204,21 @@ impl Plain {
     fn of(question: &Question, project: &str) -> Result<Self, String> {
         let text = serde_json::to_string_pretty(question).map_err(|fault| format!("replay: {fault}"))?;
         let text = if project.is_empty() { text } else { text.replace(project, "{project}") };
-        let mut changing: Vec<String> = Vec::new();
+        let (mut changing, mut names): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
         let Some(pattern) = CHANGING.as_ref() else { return Ok(Self { text, changing }) };
         let text = pattern.replace_all(&text, |found: &regex::Captures<'_>| {
             let word = found.get(0).map_or("", |whole| whole.as_str());
             if !changes(word) {
                 return word.to_owned();
             }
-            let at = changing.iter().position(|known| known == word).unwrap_or_else(|| {
-                changing.push(word.to_owned());
-                changing.len() - 1
+            changing.push(word.to_owned());
+            if !word.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                // Times and durations may be equal by chance.
+                return "{changing}".to_owned();
+            }
+            let at = names.iter().position(|known| known == word).unwrap_or_else(|| {
+                names.push(word.to_owned());
+                names.len() - 1
             });
             format!("{{changing {at}}}")
         });

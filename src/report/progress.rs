@@ -145,7 +145,7 @@ impl Progress {
             }
             NoteEvent::Skip { cell } => vec![format!("  – {} skipped", one_line(cell))],
             NoteEvent::Stop { result, by } => vec![format!("  stop with {} asked for by {}", one_line(result), one_line(by))],
-            NoteEvent::Risk { cell, message } => vec![format!("  ! {}: {}", one_line(cell), one_line(message))],
+            NoteEvent::Risk { cell, message } => vec![format!("  ! {}", risk_words(cell, message))],
             NoteEvent::View { values, .. } => self.tell_view(values),
             NoteEvent::Deliver { .. } | NoteEvent::Release { .. } | NoteEvent::End { .. } => Vec::new(),
         }
@@ -172,6 +172,12 @@ impl Progress {
     fn took(&self, cell: &str, now: Timestamp) -> String {
         self.board.running_ms(cell, now).map(|ms| format!(" ({})", duration(ms))).unwrap_or_default()
     }
+}
+
+/// A risk with the cell it arose in, which most messages name themselves.
+pub(super) fn risk_words(cell: &str, message: &str) -> String {
+    let (cell, message) = (one_line(cell), one_line(message));
+    if message.starts_with(&format!("{cell}: ")) { message } else { format!("{cell}: {message}") }
 }
 
 fn attempt_words(attempt: u32) -> String {

@@ -1,5 +1,6 @@
 //! The last screen of a run: what came out, why, what it took, what went wrong on the way, and where the files are.
 
+use super::progress::risk_words;
 use super::sheet::Sheet;
 use super::text::{duration, one_line, plural};
 use super::view::{History, draw};
@@ -151,7 +152,7 @@ impl Summary {
                 let round = self.rounds;
                 self.failures.add(format!("{} round {round} attempt {attempt}: {}: {}", one_line(cell), one_line(kind), one_line(message)));
             }
-            NoteEvent::Risk { cell, message } => self.risks.add(format!("{}: {}", one_line(cell), one_line(message))),
+            NoteEvent::Risk { cell, message } => self.risks.add(risk_words(cell, message)),
             NoteEvent::View { values, .. } => {
                 self.history.add(values);
                 self.views.extend(values.clone());

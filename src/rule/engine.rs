@@ -3,6 +3,7 @@
 //! Each text is compiled once. Nothing is compiled and no scope is copied when a text is evaluated.
 
 use super::environment::{build, file_name, file_syntax, plain_syntax, render_file};
+use super::guard::guarded;
 use super::names::doubles;
 use super::scan::{Block, expression, template};
 use super::scope::Root;
@@ -104,7 +105,7 @@ impl Engine {
         let inner = Arc::make_mut(&mut self.inner);
         let name = format!("expression:{}", inner.expressions.len());
         inner.env.set_syntax(plain_syntax());
-        let wrapped = format!("{BEFORE}{source}{AFTER}");
+        let wrapped = format!("{BEFORE}{}{AFTER}", guarded(source, std::slice::from_ref(&block)));
         inner.env.add_template_owned(name.clone(), wrapped).map_err(|error| ExprError::from_jinja(&error, source, BEFORE.len()))?;
         inner.expressions.insert(source.to_owned(), name);
         Ok(names)
@@ -147,7 +148,7 @@ impl Engine {
         let blocks = template(source, &self.inner.limits).map_err(named)?;
         let name = file_name(path);
         let present = match self.inner.env.get_template(&name) {
-            Ok(old) if old.source() == source => true,
+            Ok(old) if old.source() == guarded(source, &blocks) => true,
             Ok(_) => return Err(ExprError::new(ExprErrorKind::Other, format!("the file `{path}` is registered with two texts"), path)),
             Err(_) => false,
         };
@@ -180,7 +181,8 @@ impl Engine {
         let name = self.inner.expressions.get(source).ok_or_else(|| not_in_plan(source))?;
         let template = self.inner.env.get_template(name).map_err(|_| not_in_plan(source))?;
         let root = Val::from_object(Root { scope: scope.clone(), depth: 0 });
-        let captured = template.render_captured(root).map_err(|error| ExprError::from_jinja(&error, source, BEFORE.len()))?;
+        let captured =
+            template.render_captured(root).map_err(|error| ExprError::from_guarded(&error, source, BEFORE.len(), template.source()))?;
         let value = captured.state().lookup(VALUE).unwrap_or(Val::UNDEFINED);
         settle(value).map_err(|error| located(error, source))
     }
@@ -211,7 +213,7 @@ impl Engine {
             Text::Template(name) => {
                 let template = self.inner.env.get_template(name).map_err(|_| not_in_plan(source))?;
                 let root = Val::from_object(Root { scope: scope.clone(), depth: 0 });
-                template.render(root).map(Val::from).map_err(|error| ExprError::from_jinja(&error, source, 0))
+                template.render(root).map(Val::from).map_err(|error| ExprError::from_guarded(&error, source, 0, template.source()))
             }
         }
     }
@@ -266,10 +268,11 @@ impl Inner {
             return Err(ExprError::new(ExprErrorKind::TooLarge, message, source).at(start, end));
         }
         if !present {
+            let guarded = guarded(source, blocks);
             self.env.set_syntax(if name.starts_with("file:") { file_syntax() } else { plain_syntax() });
             self.env
-                .add_template_owned(name.to_owned(), source.to_owned())
-                .map_err(|error| ExprError { source: shown.to_owned(), ..ExprError::from_jinja(&error, source, 0) })?;
+                .add_template_owned(name.to_owned(), guarded.clone())
+                .map_err(|error| ExprError { source: shown.to_owned(), ..ExprError::from_guarded(&error, source, 0, &guarded) })?;
         }
         if !names.assigned.is_empty() {
             let find = |name: &str| self.env.get_template(name).map(|template| template.undeclared_variables(true));

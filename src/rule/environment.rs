@@ -4,7 +4,7 @@
 
 use super::scope::{ROOT, Root, Scope};
 use super::value::{in_text, settle};
-use super::{ExprError, ExprErrorKind, Limits, Val, functions};
+use super::{ExprError, ExprErrorKind, Limits, Val, functions, guard};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior};
 
@@ -33,6 +33,7 @@ pub(super) fn build(limits: &Limits) -> Environment<'static> {
     }
     env.add_function("render", render);
     functions::add_to(&mut env);
+    guard::add_to(&mut env);
     env
 }
 
@@ -77,7 +78,8 @@ pub(super) fn render_file(env: &Environment, path: &str, root: Root) -> Result<(
     let template = env
         .get_template(&file_name(path))
         .map_err(|_| ExprError::new(ExprErrorKind::NotInPlan, format!("the file `{path}` is not among the templates of the plan"), path))?;
-    let captured = template.render_captured(Val::from_object(root)).map_err(|error| ExprError::from_jinja(&error, path, 0))?;
+    let captured =
+        template.render_captured(Val::from_object(root)).map_err(|error| ExprError::from_guarded(&error, path, 0, template.source()))?;
     let fuel = captured.state().fuel_levels().map_or(0, |(used, _)| used);
     Ok((captured.into_output(), fuel))
 }

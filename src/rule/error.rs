@@ -2,6 +2,7 @@
 //!
 //! It never holds values of a run beyond what a message quotes.
 
+use super::guard::original;
 use minijinja::{Error, ErrorKind};
 
 /// Why a text could not be registered or evaluated.
@@ -71,6 +72,21 @@ impl ExprError {
             Some((start.min(most), end.clamp(start.min(most), most)))
         });
         Self { kind: kind_of(error), message: message_of(error), source: source.to_owned(), range }
+    }
+
+    /// Tells an error about a text whose products were guarded: `compiled` is the whole text that MiniJinja was given.
+    pub(super) fn from_guarded(error: &Error, source: &str, offset: usize, compiled: &str) -> Self {
+        let told = Self::from_jinja(error, source, offset);
+        if carried(error).is_some() {
+            return told;
+        }
+        let guarded = compiled.get(offset..).unwrap_or_default();
+        let most = if offset > 0 { source.len() } else { usize::MAX };
+        let range = error.range().and_then(|range| {
+            let start = original(guarded, range.start.checked_sub(offset)?).min(most);
+            Some((start, original(guarded, range.end.saturating_sub(offset)).clamp(start, most)))
+        });
+        Self { range, ..told }
     }
 
     /// The same error about a text that holds the present one at byte `shift`.

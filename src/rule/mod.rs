@@ -9,6 +9,7 @@ mod environment;
 mod error;
 mod functions;
 pub mod grammar;
+mod guard;
 mod names;
 mod scan;
 mod scope;

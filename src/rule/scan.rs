@@ -328,7 +328,37 @@ fn bound(source: &str, block: &Block) -> Result<(), ExprError> {
         let message = format!("names that begin with two underscores are not for documents: `{}`", text(source, token));
         return Err(ExprError::new(ExprErrorKind::Unknown, message, source).at(token.start, token.end));
     }
+    filler(source, block)
+}
+
+/// A value that stands for what is missing is repeated at no cost, as often as a number says; nobody needs a large one.
+fn filler(source: &str, block: &Block) -> Result<(), ExprError> {
+    let word = |index: usize| block.tokens.get(index).map_or("", |token| text(source, token));
+    for (index, token) in block.tokens.iter().enumerate().skip(1).filter(|(index, _)| word(index - 1) == "|" && word(index + 1) == "(") {
+        let name = text(source, token);
+        if !matches!(name, "batch" | "slice" | "map") {
+            continue;
+        }
+        let mut depth = 0_usize;
+        for at in index + 1..block.tokens.len() {
+            match word(at) {
+                "(" | "[" | "{" => depth += 1,
+                ")" | "]" | "}" => depth -= 1,
+                "," if depth == 1 && name != "map" => return Err(no_filler(source, token)),
+                "default" if depth == 1 && word(at + 1) == "=" => return Err(no_filler(source, token)),
+                _ => {}
+            }
+            if depth == 0 {
+                break;
+            }
+        }
+    }
     Ok(())
+}
+
+fn no_filler(source: &str, token: &Token) -> ExprError {
+    let message = format!("`{}` takes no value for what is missing; use `default` on each item", text(source, token));
+    ExprError::new(ExprErrorKind::Unknown, message, source).at(token.start, token.end)
 }
 
 /// Only known statements, nested and chained within bounds.

@@ -20,6 +20,22 @@ pub trait Desk {
     /// Denied, disk full, unwritable.
     fn write(&self, path: &str, bytes: &[u8]) -> Result<(), ToolError>;
 
+    /// The answer of this very call, when an interrupted try has made the file what it is `now`.
+    ///
+    /// # Errors
+    /// The engine's own notes cannot be read.
+    fn done_before(&self, _now: &[u8]) -> Result<Option<serde_json::Value>, ToolError> {
+        Ok(None)
+    }
+
+    /// Says beforehand what a file will be and what the call will answer, for [`Desk::done_before`].
+    ///
+    /// # Errors
+    /// Disk full, unwritable.
+    fn promise(&self, _after: &[u8], _answer: &serde_json::Value) -> Result<(), ToolError> {
+        Ok(())
+    }
+
     /// Paths of the readable regular files matching any of `globs`, sorted; links are not followed, `.git` is never entered.
     ///
     /// # Errors

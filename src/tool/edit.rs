@@ -5,7 +5,6 @@ use super::read::is_binary;
 use super::traces::Traces;
 use super::{Desk, ProjectDesk, arguments, error, failed};
 use crate::base::limits::FILE_BYTES;
-use crate::base::{digest_bytes, digest_json};
 use crate::model::tool::{ToolError, ToolErrorKind};
 use regex::bytes::RegexBuilder;
 use serde_json::{Value, json};
@@ -31,7 +30,7 @@ pub(super) fn run(desk: &ProjectDesk<'_>, args: &Value) -> Result<Value, ToolErr
         return Err(failed(format!("`{path}` is a binary file of {} bytes", bytes.len())));
     }
     let traces = Traces::new(desk.project, desk.run_dir);
-    if let Some(answer) = done_before(&traces, desk, args, &bytes)? {
+    if let Some(answer) = traces.done_before(desk.request, &bytes)? {
         return Ok(answer);
     }
     let (edited, replaced) = replace(&bytes, old, new, all).map_err(|fault| explain(fault, path))?;
@@ -39,16 +38,9 @@ pub(super) fn run(desk: &ProjectDesk<'_>, args: &Value) -> Result<Value, ToolErr
         return Err(failed(format!("`{path}` would grow beyond {FILE_BYTES} bytes")));
     }
     let answer = json!({ "path": path, "replaced": replaced });
-    traces.record(&desk.request.key, json!({ "args": digest_json(args), "after": digest_bytes(&edited), "answer": answer }))?;
+    traces.promise(desk.request, &edited, &answer)?;
     desk.write(path, &edited)?;
     Ok(answer)
-}
-
-/// The answer of this very call, when it was interrupted after it had written the file.
-fn done_before(traces: &Traces<'_>, desk: &ProjectDesk<'_>, args: &Value, now: &[u8]) -> Result<Option<Value>, ToolError> {
-    let Some(trace) = traces.find(&desk.request.key)? else { return Ok(None) };
-    let same = trace["args"] == json!(digest_json(args)) && trace["after"] == json!(digest_bytes(now));
-    Ok(same.then(|| trace["answer"].clone()))
 }
 
 #[derive(Debug, PartialEq, Eq)]

@@ -46,6 +46,12 @@ pub(super) fn revert(desk: &ProjectDesk<'_>, args: &Value) -> Result<Value, Tool
 
 pub(super) fn tag(desk: &ProjectDesk<'_>, args: &Value) -> Result<Value, ToolError> {
     let name = arguments::required(args, "name")?;
-    let done = repo(desk)?.tag(name, arguments::text(args, "commit"), arguments::text(args, "message")).map_err(tool_error)?;
-    Ok(json!({ "name": done.name, "commit": done.commit, "existed": done.existed }))
+    let (repo, traces) = (repo(desk)?, Traces::new(desk.project, desk.run_dir));
+    let there = repo.resolve(&format!("refs/tags/{name}")).is_ok();
+    let made_before = there && traces.find(&desk.request.key)?.is_some_and(|trace| trace["tag"] == name);
+    if !there {
+        traces.record(&desk.request.key, json!({ "tag": name }))?;
+    }
+    let done = repo.tag(name, arguments::text(args, "commit"), arguments::text(args, "message")).map_err(tool_error)?;
+    Ok(json!({ "name": done.name, "commit": done.commit, "existed": done.existed && !made_before }))
 }

@@ -1,5 +1,6 @@
 //! The desk over a real folder: the project, or a checkout of it. Every path passes the gate twice, as written and as links resolve it.
 
+use super::traces::Traces;
 use super::{Desk, Gate, sequence, tool_error};
 use crate::base::limits::FILE_BYTES;
 use crate::model::tool::{ToolError, ToolRequest};
@@ -76,6 +77,14 @@ impl Desk for ProjectDesk<'_> {
     fn write(&self, path: &str, bytes: &[u8]) -> Result<(), ToolError> {
         let real = self.writable(path)?;
         self.base.write_atomic(real.as_str(), bytes).map_err(tool_error)
+    }
+
+    fn done_before(&self, now: &[u8]) -> Result<Option<serde_json::Value>, ToolError> {
+        Traces::new(self.project, self.run_dir).done_before(self.request, now)
+    }
+
+    fn promise(&self, after: &[u8], answer: &serde_json::Value) -> Result<(), ToolError> {
+        Traces::new(self.project, self.run_dir).promise(self.request, after, answer)
     }
 
     fn files(&self, globs: &[String]) -> Result<Vec<String>, ToolError> {

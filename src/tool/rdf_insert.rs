@@ -29,6 +29,9 @@ pub fn run(desk: &dyn Desk, args: &Value) -> Result<Value, ToolError> {
     let statements = statements(args, &mut terms)?;
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let old = desk.read(file)?;
+    if let Some(answer) = old.as_deref().map_or(Ok(None), |now| desk.done_before(now))? {
+        return Ok(answer);
+    }
     let result = append(file, old.as_deref(), &statements, &terms.prefixes).map_err(|fault| failed(fault.message))?;
     let size = result.bytes.as_ref().map_or(0, Vec::len);
     if u64::try_from(size).unwrap_or(u64::MAX) > FILE_BYTES {
@@ -42,10 +45,12 @@ pub fn run(desk: &dyn Desk, args: &Value) -> Result<Value, ToolError> {
         terms.notes.push(format!("{}: it was set aside as {aside}, {rescued} statements were rescued", fault.message));
         set_aside = Some(aside);
     }
+    let answer = json!({ "file": file, "added": result.added, "set_aside": set_aside, "notes": terms.notes });
     if let Some(bytes) = &result.bytes {
+        desk.promise(bytes, &answer)?;
         desk.write(file, bytes)?;
     }
-    Ok(json!({ "file": file, "added": result.added, "set_aside": set_aside, "notes": terms.notes }))
+    Ok(answer)
 }
 
 fn statements(args: &Value, terms: &mut Terms) -> Result<Vec<Statement>, ToolError> {

@@ -6,7 +6,7 @@
 use super::{Gate, ProjectDesk, arguments, error, failed, tool_error};
 use crate::model::tool::{Descriptor, ToolError, ToolErrorKind, ToolRequest};
 use crate::model::tools;
-use crate::world::{Cancel, Root, Support, support};
+use crate::world::{Cancel, DRAFTS, Root, Support, support};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -57,7 +57,8 @@ impl Registry {
     /// # Errors
     /// The project or the scratch folder cannot be opened, or a protected glob does not parse.
     pub fn new(config: ProjectConfig) -> Result<Self, ToolError> {
-        let project = Root::open(&config.root).map_err(tool_error)?;
+        let drafts = format!("{}/{DRAFTS}", config.run_dir.trim_end_matches('/'));
+        let project = Root::open(&config.root).map_err(tool_error)?.with_drafts(drafts);
         let scratch = super::scratch::Scratch::open(&config.scratch_root)?;
         let mut protected = config.protected.clone();
         protected.push(escaped(config.run_dir.trim_end_matches('/')));

@@ -4,7 +4,8 @@
 
 use super::{failed, tool_error};
 use crate::base::limits::FILE_BYTES;
-use crate::model::tool::ToolError;
+use crate::base::{digest_bytes, digest_json};
+use crate::model::tool::{ToolError, ToolRequest};
 use crate::world::Root;
 use serde_json::{Value, json};
 use std::sync::{Mutex, PoisonError};
@@ -28,6 +29,18 @@ impl<'a> Traces<'a> {
     /// What the call of that key recorded.
     pub(super) fn find(&self, key: &str) -> Result<Option<Value>, ToolError> {
         Ok(self.load()?.into_iter().find(|entry| entry["key"] == key).map(|mut entry| entry["trace"].take()))
+    }
+
+    /// The answer of this very call, when it was interrupted after it had made the file what it is `now`.
+    pub(super) fn done_before(&self, request: &ToolRequest, now: &[u8]) -> Result<Option<Value>, ToolError> {
+        let Some(trace) = self.find(&request.key)? else { return Ok(None) };
+        let same = trace["args"] == json!(digest_json(&request.args)) && trace["after"] == json!(digest_bytes(now));
+        Ok(same.then(|| trace["answer"].clone()))
+    }
+
+    /// Says beforehand what a file will be and what the call will answer.
+    pub(super) fn promise(&self, request: &ToolRequest, after: &[u8], answer: &Value) -> Result<(), ToolError> {
+        self.record(&request.key, json!({ "args": digest_json(&request.args), "after": digest_bytes(after), "answer": answer }))
     }
 
     /// Records a trace in place of an earlier one of the same key.

@@ -5,12 +5,15 @@
 //! stand in for a place the caller would have refused. Only regular files are opened: a FIFO or a device would hang or never end.
 
 use super::paths::{RelPath, TEMPORARY_PREFIX};
-use super::{Fault, FaultKind};
+use super::{Fault, FaultKind, crash_point, torn_point};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How far back a record is looked for that may have been written before a crash.
+const AGAIN_BYTES: u64 = 256 * 1024;
 
 static TEMPORARY: AtomicU64 = AtomicU64::new(0);
 
@@ -30,6 +33,8 @@ pub enum Kind {
 pub struct Root {
     dir: Dir,
     path: PathBuf,
+    /// Folder for files that are not whole yet, instead of their own.
+    drafts: Option<String>,
 }
 
 impl Root {
@@ -41,7 +46,22 @@ impl Root {
         let what = format!("opening the folder `{}`", path.display());
         let path = path.canonicalize().map_err(|error| Fault::io(&what, &error))?;
         let dir = Dir::open_ambient_dir(&path, ambient_authority()).map_err(|error| Fault::io(&what, &error))?;
-        Ok(Self { dir, path })
+        Ok(Self { dir, path, drafts: None })
+    }
+
+    /// The same, but files that are being written stand in the folder `drafts` of it until they are whole: what a crash leaves of them then
+    /// is nowhere in anybody's way. A file on another file system is drafted beside its place as ever.
+    #[must_use]
+    pub fn with_drafts(self, drafts: impl Into<String>) -> Self {
+        Self { drafts: Some(drafts.into()), ..self }
+    }
+
+    /// Removes what a process that crashed left in the drafts. Only for the one process that works on the folder.
+    pub fn clear_drafts(&self) {
+        if let Some(real) = self.drafts.as_deref().and_then(|drafts| self.resolve(drafts).ok()).filter(|real| !real.is_root()) {
+            // What cannot be removed is in nobody's way.
+            let _ = self.dir.remove_dir_all(real.as_str());
+        }
     }
 
     /// Where the folder is.
@@ -131,32 +151,44 @@ impl Root {
         let (folder, name) = real.split_last();
         let parent = self.open_folder(folder).map_err(|error| Fault::io(&what, &error))?;
         let temporary = format!("{TEMPORARY_PREFIX}{}-{}", std::process::id(), TEMPORARY.fetch_add(1, Ordering::Relaxed));
-        let written = write_new(&parent, &temporary, bytes, old.as_ref()).and_then(|()| parent.rename(&temporary, &parent, name));
-        if let Err(error) = written {
-            // The temporary file may not exist (a full disk): the fault that counts is the first one.
-            let _ = parent.remove_file(&temporary);
-            return Err(Fault::io(&what, &error));
+        let drafts = self.drafts.as_deref().map(|drafts| self.resolve(drafts)).transpose()?;
+        let elsewhere = drafts.map(|drafts| self.open_folder(drafts.as_str())).transpose().map_err(|error| Fault::io(&what, &error))?;
+        let mut written = match &elsewhere {
+            Some(drafts) => replace(drafts, &temporary, &parent, name, bytes, old.as_ref()),
+            None => replace(&parent, &temporary, &parent, name, bytes, old.as_ref()),
+        };
+        if elsewhere.is_some() && written.as_ref().is_err_and(|error| error.kind() == ErrorKind::CrossesDevices) {
+            written = replace(&parent, &temporary, &parent, name, bytes, old.as_ref());
         }
-        sync_folder(&parent).map_err(|error| Fault::io(&what, &error))
+        written.and_then(|()| sync_folder(&parent)).map_err(|error| Fault::io(&what, &error))
     }
 
-    /// Appends one record to a file, making it and its folders. A last line torn by a crash stays as it is and the record begins a new one.
+    /// Appends one record to a file, making it and its folders. Where a crash tore the last line, and what is left of it is how `record`
+    /// begins, it is completed; any other torn line stays as it is and the record begins a new one. With `again`, a record that is among
+    /// the file's last lines already is not written a second time.
     ///
     /// # Errors
     /// Denied, disk full, unwritable.
-    pub fn append(&self, path: &str, record: &[u8]) -> Result<(), Fault> {
+    pub fn append(&self, path: &str, record: &[u8], again: bool) -> Result<(), Fault> {
         let real = self.resolve(path)?;
         let what = format!("appending to `{path}`");
         self.regular(&real, "written")?;
         self.open_folder(real.split_last().0).map_err(|error| Fault::io(&what, &error))?;
         let mut file = self.open_real(&real, OpenOptions::new().read(true).append(true).create(true))?;
-        let torn = is_torn(&mut file).map_err(|error| Fault::io(&what, &error))?;
-        let mut line = Vec::with_capacity(record.len() + 1);
-        if torn {
-            line.push(b'\n');
+        let reach = if again { AGAIN_BYTES.max(record.len() as u64) } else { record.len() as u64 };
+        let tail = tail(&mut file, reach).map_err(|error| Fault::io(&what, &error))?;
+        if again && tail.split_inclusive(|byte| *byte == b'\n').any(|line| line == record) {
+            return Ok(());
         }
-        line.extend_from_slice(record);
-        file.write_all(&line).map_err(|error| Fault::io(&what, &error))
+        let torn = tail.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+        let line = match record.strip_prefix(torn) {
+            Some(rest) => rest.to_vec(),
+            None => [b"\n", record].concat(),
+        };
+        torn_point("append.torn", &line, |half| drop(file.write_all(half)));
+        let written = file.write_all(&line).map_err(|error| Fault::io(&what, &error));
+        crash_point("append.written");
+        written
     }
 
     /// Removes a file (or the link at the path, not what it points to). True when there was one.
@@ -247,6 +279,19 @@ impl Root {
     }
 }
 
+/// Writes a draft in one folder and moves it to its place in another.
+fn replace(drafts: &Dir, draft: &str, parent: &Dir, name: &str, bytes: &[u8], old: Option<&Metadata>) -> std::io::Result<()> {
+    let drafted = write_new(drafts, draft, bytes, old);
+    crash_point("file.drafted");
+    let written = drafted.and_then(|()| drafts.rename(draft, parent, name));
+    crash_point("file.renamed");
+    if written.is_err() {
+        // The draft may not exist (a full disk): the fault that counts is the first one.
+        let _ = drafts.remove_file(draft);
+    }
+    written
+}
+
 fn write_new(parent: &Dir, name: &str, bytes: &[u8], old: Option<&Metadata>) -> std::io::Result<()> {
     let mut file = parent.open_with(name, OpenOptions::new().write(true).create_new(true))?;
     file.write_all(bytes)?;
@@ -256,15 +301,13 @@ fn write_new(parent: &Dir, name: &str, bytes: &[u8], old: Option<&Metadata>) -> 
     file.sync_all()
 }
 
-/// True when the file has content that does not end a line; leaves the position anywhere (the file is open for appending).
-fn is_torn(file: &mut File) -> std::io::Result<bool> {
-    if file.metadata()?.len() == 0 {
-        return Ok(false);
-    }
-    file.seek(SeekFrom::End(-1))?;
-    let mut last = [0_u8];
-    file.read_exact(&mut last)?;
-    Ok(last != *b"\n")
+/// The last bytes of a file, at most `most`; leaves the position anywhere (the file is open for appending).
+fn tail(file: &mut File, most: u64) -> std::io::Result<Vec<u8>> {
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(most)))?;
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 #[cfg(unix)]

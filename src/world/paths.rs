@@ -4,6 +4,8 @@
 
 use super::Fault;
 
+/// Name of the folder of files that are not whole yet, in the run directory.
+pub const DRAFTS: &str = "drafts";
 /// Files the engine writes on the way to an atomic rename begin with this; they are never listed and never committed.
 pub const TEMPORARY_PREFIX: &str = ".rsf-tmp-";
 

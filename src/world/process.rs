@@ -6,7 +6,7 @@
 
 use super::capture::{Capture, Captured};
 use super::survivors::{MARK, end_marked};
-use super::{Cancel, Confinement, Fault, FaultKind};
+use super::{Cancel, Confinement, Fault, FaultKind, crash_point};
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -87,7 +87,9 @@ pub fn inherited_env() -> BTreeMap<String, String> {
 pub async fn run_process(spec: ProcessSpec, cancel: &Cancel) -> Result<Finished, Fault> {
     let started = Instant::now();
     let mark = mark();
+    crash_point("process.before");
     let mut child = start(&spec, &mark).await?;
+    crash_point("process.spawned");
     let group = Group { id: child.id(), mark, ended: AtomicBool::new(false) };
     let streams = [Drain::start(child.stdout().take(), spec.keep_bytes), Drain::start(child.stderr().take(), spec.keep_bytes)];
     let writer = feed(child.as_mut(), spec.stdin);
@@ -108,6 +110,7 @@ pub async fn run_process(spec: ProcessSpec, cancel: &Cancel) -> Result<Finished,
     if let Ended::Itself(Err(error)) = ended {
         return Err(Fault::io(&format!("waiting for `{}`", shown(&spec.argv)), &error));
     }
+    crash_point("process.after");
     let [stdout, stderr] = streams.map(|stream| stream.captured());
     let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let timed_out = matches!(ended, Ended::TimedOut);

@@ -2,23 +2,35 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod architecture;
+mod authoring;
 mod bundle;
 mod commands;
 mod cover;
+mod demo;
 mod desk;
 mod driver;
+mod durable;
+mod endpoint;
 mod fake;
 mod git;
+mod goals;
+mod interpret;
 mod journal;
 mod knowledge;
+mod language;
+mod loops;
 mod machine;
 mod messages;
 mod money;
+mod program;
+mod proof;
 mod provider;
 mod recording;
 mod report;
 mod reports;
+mod resume;
 mod rule;
+mod run;
 mod tools;
 mod validate;
 mod validate_any;

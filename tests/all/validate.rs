@@ -84,6 +84,11 @@ fn faults_of_the_execution_part_get_their_findings() {
     hold("execution/workflows");
 }
 
+#[test]
+fn texts_and_tables_that_cannot_be_used_are_found_before_a_run() {
+    hold("texts/workflows");
+}
+
 /// What the authors of the cases expect, independent of the codes chosen here.
 #[test]
 fn verdicts_are_those_of_the_manifest() {
@@ -224,7 +229,7 @@ fn every_code_has_exactly_one_manual() {
     let mut names: Vec<&String> = known.iter().map(|(code, _)| code).collect();
     names.dedup();
     assert_eq!(names.len(), known.len(), "a code is described twice: {known:?}");
-    for folder in ["src/syntax", "src/model/decode", "src/check"] {
+    for folder in ["src/syntax", "src/model/decode", "src/check", "src/check/proof"] {
         for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).expect("the folder") {
             let path = entry.expect("an entry").path();
             let Ok(text) = fs::read_to_string(&path) else { continue };

@@ -33,14 +33,14 @@ fn files() -> BTreeMap<String, Arc<str>> {
     out
 }
 
-fn seal(path: &str) -> Plan {
+/// The workflow at `path`, sealed with its own settings and these parameters.
+pub fn seal_with(path: &str, params: serde_json::Map<String, Value>) -> Plan {
     let document = read(path);
     let (tree, problems) = rsf::syntax::parse(std::fs::read(root().join(path)).unwrap().as_slice(), FileId(0));
     assert!(problems.iter().all(|p| p.severity != Severity::Error), "{problems:#?}");
     let (workflow, problems) = rsf::model::decode(&tree);
     assert!(problems.is_empty(), "{problems:#?}");
-    let settings =
-        Settings { config: workflow.execution.config.clone(), limits: workflow.execution.limits.clone(), params: serde_json::Map::new() };
+    let settings = Settings { config: workflow.execution.config.clone(), limits: workflow.execution.limits.clone(), params };
     match Plan::seal(workflow, &document, &files(), settings, &|_| Err("no table files".to_owned())) {
         Ok(plan) => plan,
         Err(errors) => panic!("{path}: {errors:#?}"),
@@ -52,7 +52,7 @@ fn every_workflow_seals() {
     for entry in std::fs::read_dir(root().join("workflows")).unwrap() {
         let name = entry.unwrap().file_name().to_string_lossy().into_owned();
         if name.ends_with(".json") {
-            seal(&format!("workflows/{name}"));
+            seal_with(&format!("workflows/{name}"), serde_json::Map::new());
         }
     }
 }

@@ -67,7 +67,7 @@ mod files {
         ] {
             denied(root.read(path, 10));
             denied(root.write_atomic(path, b"x"));
-            denied(root.append(path, b"x\n"));
+            denied(root.append(path, b"x\n", false));
             denied(root.create_dir_all(path));
         }
         denied(root.remove("out/secret"));
@@ -95,7 +95,7 @@ mod files {
         assert!(Command::new("mkfifo").arg(dir.path().join("pipe")).status().unwrap().success());
         denied(root.read("pipe", 10));
         denied(root.write_atomic("pipe", b"x"));
-        denied(root.append("pipe", b"x"));
+        denied(root.append("pipe", b"x", false));
         symlink("/dev/zero", dir.path().join("zero")).unwrap();
         denied(root.read("zero", 10));
     }
@@ -116,12 +116,19 @@ mod files {
     #[test]
     fn a_torn_last_line_does_not_swallow_the_next_record() {
         let (dir, root) = folder();
-        root.append("logs/x.jsonl", b"{1}\n").unwrap();
+        root.append("logs/x.jsonl", b"{1}\n", false).unwrap();
         fs::write(dir.path().join("logs/torn"), "{1}\n{2").unwrap();
-        root.append("logs/torn", b"{3}\n").unwrap();
-        root.append("logs/torn", b"{4}\n").unwrap();
+        root.append("logs/torn", b"{3}\n", false).unwrap();
+        root.append("logs/torn", b"{4}\n", false).unwrap();
         assert_eq!(fs::read_to_string(dir.path().join("logs/torn")).unwrap(), "{1}\n{2\n{3}\n{4}\n");
         assert_eq!(fs::read_to_string(dir.path().join("logs/x.jsonl")).unwrap(), "{1}\n");
+        // What an interrupted try has left is completed, and a record that is there already is not written again.
+        fs::write(dir.path().join("logs/half"), "{1}\n{\"two").unwrap();
+        root.append("logs/half", b"{\"two\"}\n", true).unwrap();
+        root.append("logs/half", b"{\"two\"}\n", true).unwrap();
+        root.append("logs/half", b"{1}\n", true).unwrap();
+        root.append("logs/half", b"{3}\n", true).unwrap();
+        assert_eq!(fs::read_to_string(dir.path().join("logs/half")).unwrap(), "{1}\n{\"two\"}\n{3}\n");
     }
 
     #[test]

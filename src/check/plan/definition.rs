@@ -7,7 +7,12 @@ use serde_json::{Map, Value, json};
 
 /// One digest per cell of the net: the cell, its role, the document's types and rules, and the bundle's files it names.
 pub(super) fn definitions(net: &Net, document: &Value, files: &Files) -> Vec<String> {
+    let mut named = Map::new();
+    for part in ["types", "rules"].into_iter().filter_map(|key| document.get(key)) {
+        name_files(part, files, &mut named);
+    }
     let shared = json!({
+        "files": named,
         "types": document.get("types"),
         "rules": document.get("rules"),
         "limits": document.get("limits"),

@@ -5,10 +5,12 @@
 
 mod build;
 mod definition;
+mod inspect;
 mod net;
 mod register;
 
 pub use build::{PlanError, Settings};
+pub(super) use inspect::faults;
 pub use net::{Net, NetCell, NetFlow, Part, Slot};
 
 use crate::base::Limits;

@@ -1,7 +1,7 @@
 //! Gives every text of the document to the engine, so that only texts seen here can ever be evaluated.
 
-use super::build::{Files, PlanError, schema_file};
-use crate::model::{Agent, Cell, Op, OpKind, Policy, Prompt, Workflow};
+use super::build::{Files, PlanError, pointer, schema_file};
+use crate::model::{Agent, Cell, Op, OpKind, Policy, Prompt, Retry, Workflow};
 use crate::rule::{Engine, Leaves};
 use crate::schema::Schema;
 use serde_json::Value;
@@ -45,7 +45,7 @@ impl Registrar<'_> {
             if path.starts_with("prompts/")
                 && let Err(error) = self.engine.add_file(path, text)
             {
-                self.errors.push(PlanError::new(path, error.to_string()));
+                self.errors.push(PlanError { file: Some(path.clone()), ..PlanError::text(path, &error) });
             }
         }
     }
@@ -53,11 +53,11 @@ impl Registrar<'_> {
     fn root(&mut self, workflow: &Workflow) {
         let execution = &workflow.execution;
         for (name, text) in &execution.ids {
-            self.text(text, &format!("/ids/{name}"));
+            self.text(text, &pointer("/ids", name));
         }
-        for (name, definition) in &execution.types {
-            for text in &definition.store {
-                self.text(text, &format!("/types/{name}/store"));
+        for definition in execution.types.values() {
+            for (index, text) in definition.store.iter().enumerate() {
+                self.text(text, &format!("{}/store/{index}", definition.at));
             }
         }
         for constraint in &execution.constraints {
@@ -88,11 +88,24 @@ impl Registrar<'_> {
         if let Some(timeout) = &cell.timeout {
             self.text(timeout, &format!("{}/timeout", cell.at));
         }
-        if let Some(Value::String(max)) = cell.retry.as_ref().map(|r| &r.max) {
-            self.text(max, &format!("{}/retry/max", cell.at));
+        if let Some(retry) = &cell.retry {
+            self.retry(retry, &format!("{}/retry", cell.at));
         }
         if let Some(policy) = &cell.permissions {
             self.policy(policy, &cell.at);
+        }
+    }
+
+    fn retry(&mut self, retry: &Retry, at: &str) {
+        if let Value::String(max) = &retry.max {
+            let place = format!("{at}/max");
+            self.text(max, &place);
+            if !max.contains("{{") && !max.contains("{%") && max.trim().parse::<u32>().is_err() {
+                self.errors.push(PlanError::coded("RSF915", place, format!("`retry.max` is a whole number or a template, not `{max}`")));
+            }
+        }
+        if let Some(backoff) = &retry.backoff {
+            self.text(backoff, &format!("{at}/backoff"));
         }
     }
 
@@ -108,16 +121,19 @@ impl Registrar<'_> {
         match &op.kind {
             OpKind::Let(map) => self.tree(&object(map), Leaves::Expressions, &format!("{}/let", op.at)),
             OpKind::Rules { with, .. } => self.tree(&object(with), Leaves::Expressions, &format!("{}/with", op.at)),
-            OpKind::Set(map) | OpKind::Store(map) | OpKind::Emit(map) | OpKind::Log(map) => {
-                self.tree(&object(map), Leaves::Templates, &op.at);
-            }
+            OpKind::Set(map) => self.tree(&object(map), Leaves::Templates, &format!("{}/set", op.at)),
+            OpKind::Store(map) => self.tree(&object(map), Leaves::Templates, &format!("{}/store", op.at)),
+            OpKind::Emit(map) => self.tree(&object(map), Leaves::Templates, &format!("{}/emit", op.at)),
+            OpKind::Log(map) => self.tree(&object(map), Leaves::Templates, &format!("{}/log", op.at)),
             OpKind::Call { with, .. } | OpKind::Workflow { with, .. } => {
                 self.tree(&object(with), Leaves::Templates, &format!("{}/with", op.at))
             }
             OpKind::Agent(agent) => self.agent(agent),
             OpKind::Ask { question, choices, .. } => {
-                self.text(question, &op.at);
-                choices.iter().for_each(|choice| self.text(choice, &op.at));
+                self.text(question, &format!("{}/ask/question", op.at));
+                for (index, choice) in choices.iter().enumerate() {
+                    self.text(choice, &format!("{}/ask/choices/{index}", op.at));
+                }
             }
             OpKind::For { over, body } => {
                 self.expression(over, &format!("{}/for", op.at));
@@ -128,10 +144,10 @@ impl Registrar<'_> {
                 self.ops(otherwise);
             }
             OpKind::Stop { result, reason } => {
-                self.text(result, &op.at);
+                self.text(result, &format!("{}/stop", op.at));
                 reason.iter().for_each(|reason| self.text(reason, &format!("{}/reason", op.at)));
             }
-            OpKind::Fail(text) => self.text(text, &op.at),
+            OpKind::Fail(text) => self.text(text, &format!("{}/fail", op.at)),
             OpKind::Return => {}
         }
     }
@@ -140,9 +156,10 @@ impl Registrar<'_> {
         if let Some(model) = &agent.model {
             self.text(model, &format!("{}/model", agent.at));
         }
-        for prompt in [&agent.system, &agent.prompt].into_iter().flatten() {
+        for (key, prompt) in [("system", &agent.system), ("prompt", &agent.prompt)] {
+            let Some(prompt) = prompt else { continue };
             match prompt {
-                Prompt::Text(text) => self.text(text, &agent.at),
+                Prompt::Text(text) => self.text(text, &format!("{}/{key}", agent.at)),
                 Prompt::File(path) if !self.files.contains_key(path) => {
                     self.errors.push(PlanError::new(&agent.at, format!("no file `{path}` in the bundle")));
                 }
@@ -174,8 +191,10 @@ impl Registrar<'_> {
     }
 
     fn policy(&mut self, policy: &Policy, at: &str) {
-        for glob in [&policy.read, &policy.write].into_iter().flatten().flatten() {
-            self.text(glob, &format!("{at}/permissions"));
+        for (key, globs) in [("read", &policy.read), ("write", &policy.write)] {
+            for (index, glob) in globs.iter().flatten().enumerate() {
+                self.text(glob, &format!("{at}/permissions/{key}/{index}"));
+            }
         }
     }
 
@@ -187,19 +206,19 @@ impl Registrar<'_> {
 
     fn expression(&mut self, source: &str, at: &str) {
         if let Err(error) = self.engine.add_expression(source) {
-            self.errors.push(PlanError::new(at, error.to_string()));
+            self.errors.push(PlanError::text(at, &error));
         }
     }
 
     fn text(&mut self, source: &str, at: &str) {
         if let Err(error) = self.engine.add_text(source) {
-            self.errors.push(PlanError::new(at, error.to_string()));
+            self.errors.push(PlanError::text(at, &error));
         }
     }
 
     fn tree(&mut self, value: &Value, mode: Leaves, at: &str) {
         for (pointer, error) in self.engine.add_tree(value, mode) {
-            self.errors.push(PlanError::new(format!("{at}{pointer}"), error.to_string()));
+            self.errors.push(PlanError::text(format!("{at}{pointer}"), &error));
         }
     }
 }

@@ -195,7 +195,7 @@ fn retry(node: &Node, reader: &mut Reader) -> Retry {
     duration(node.get("backoff"), "backoff", reader);
     Retry {
         max: map(Some(node)).get("max").cloned().unwrap_or(Value::from(0)),
-        backoff_ms: text_or_number(node, "backoff").and_then(|text| duration_ms(&text)).unwrap_or(0),
+        backoff: text_or_number(node, "backoff"),
         on: texts(node.get("on")),
     }
 }

@@ -34,11 +34,20 @@ impl Repo {
         if !git2::Branch::name_is_valid(name).unwrap_or(false) {
             return Err(Fault::invalid(format!("`{}` is no name for a branch", name.escape_debug())));
         }
-        let found = match self.inner.find_branch(name, git2::BranchType::Local) {
-            Ok(branch) => branch.into_reference().peel(git2::ObjectType::Commit),
-            Err(_) => self.inner.head().and_then(|head| head.peel(git2::ObjectType::Commit)),
-        };
-        let tree = found.map_err(|e| git_fault(&what, &e))?;
-        self.inner.checkout_tree(&tree, Some(CheckoutBuilder::new().safe().dry_run())).map_err(|e| git_fault(&what, &e))
+        let head = self.inner.head().and_then(|head| head.peel_to_tree()).map_err(|e| git_fault(&what, &e))?;
+        // A branch that is made now is made from the present commit and changes no file.
+        let Ok(branch) = self.inner.find_branch(name, git2::BranchType::Local) else { return Ok(()) };
+        let target = branch.into_reference().peel_to_tree().map_err(|e| git_fault(&what, &e))?;
+        let diff = self.inner.diff_tree_to_tree(Some(&head), Some(&target), None).map_err(|e| git_fault(&what, &e))?;
+        let dirty = self.status()?.dirty;
+        let in_the_way = |path: &str| dirty.iter().any(|d| d == path || (d.ends_with('/') && path.starts_with(d.as_str())));
+        let files = diff.deltas().flat_map(|delta| [delta.old_file().path(), delta.new_file().path()]).flatten();
+        match files.map(|path| path.to_string_lossy()).find(|path| in_the_way(path)) {
+            Some(path) => {
+                let path = path.escape_debug();
+                Err(Fault::failed(format!("{what} would overwrite the uncommitted changes of `{path}`: commit or stash them first")))
+            }
+            None => Ok(()),
+        }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::status::Change;
 use super::{Repo, git_fault, is_gitlink, object_id, shown_path, standing, system_path};
-use crate::world::Fault;
+use crate::world::{Fault, torn_point};
 use git2::{AttrCheckFlags, Commit, Index, IndexEntry, RepositoryState};
 
 /// What to commit.
@@ -108,6 +108,7 @@ impl Repo {
                 stage(&mut index, &self.top(), path)?;
             }
             if !chosen.is_empty() {
+                torn_point("git.locked", b"DIRC", |half| drop(std::fs::write(self.inner.path().join("index.lock"), half)));
                 index.write()?;
             }
             Ok(index)

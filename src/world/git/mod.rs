@@ -13,6 +13,7 @@ mod exclude;
 mod export;
 mod history;
 mod revert;
+mod stale;
 mod status;
 mod tag;
 
@@ -23,7 +24,7 @@ pub use revert::Reverted;
 pub use status::Status;
 pub use tag::Tagged;
 
-use super::{Fault, FaultKind};
+use super::{Fault, FaultKind, crash_point};
 use git2::{Commit, ErrorCode, ObjectType, Oid, Repository, Tree};
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -143,7 +144,14 @@ impl Repo {
     }
 
     /// Runs `work` again while the index is locked by another program, up to two seconds.
-    fn patiently<T>(&self, what: &str, mut work: impl FnMut() -> Result<T, git2::Error>) -> Result<T, Fault> {
+    fn patiently<T>(&self, what: &str, work: impl FnMut() -> Result<T, git2::Error>) -> Result<T, Fault> {
+        crash_point("git.before");
+        let done = self.trying(what, work);
+        crash_point("git.after");
+        done
+    }
+
+    fn trying<T>(&self, what: &str, mut work: impl FnMut() -> Result<T, git2::Error>) -> Result<T, Fault> {
         for _ in 0..LOCK_TRIES {
             match work() {
                 Err(error) if error.code() == ErrorCode::Locked => std::thread::sleep(LOCK_PAUSE),
