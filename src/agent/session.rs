@@ -149,7 +149,10 @@ impl Session {
         }
         let reply = match result {
             Ok(reply) => reply,
-            Err(failure) => return self.fail(failure.kind, failure.message),
+            Err(failure) => {
+                self.record.add_tokens(failure.spent.unwrap_or_default().tokens);
+                return self.fail(failure.kind, failure.message);
+            }
         };
         self.record.add_tokens(reply.tokens);
         self.record.latency_ms = self.record.latency_ms.saturating_add(reply.latency_ms);
@@ -176,7 +179,12 @@ impl Session {
             watch.answered(result.is_ok());
         }
         let content = match result {
-            Ok(value) => value.to_string(),
+            Ok(value) => {
+                let tool = calls::dotted(&call.name);
+                let refused = refusals(&value).map(|line| clip(&format!("{tool}: a started program was refused: {line}")));
+                self.record.risk_flags.extend(refused);
+                value.to_string()
+            }
             Err(error) => {
                 let line = format!("{}: {}", calls::dotted(&call.name), error.message);
                 if error.kind == ToolErrorKind::Denied {
@@ -286,6 +294,11 @@ impl Session {
     fn misuse(&mut self, fed: &str) -> Next {
         self.end(FailureKind::Crash, format!("the session was fed `{fed}` when it was not due"))
     }
+}
+
+/// What the kernel refused to a started program, as the result of its call tells.
+pub(crate) fn refusals(result: &Value) -> impl Iterator<Item = &str> {
+    result.get("refused").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
 fn listed(faults: &[String]) -> String {

@@ -217,6 +217,7 @@ impl Interpreter {
                 self.converse(host, ops, talk, next)
             }
             (Waiting::Tool(bind), Ok(value)) => {
+                self.note_refusals(&value);
                 self.result(bind.as_deref(), value);
                 self.run(host, ops)
             }

@@ -215,7 +215,7 @@ impl Interpreter {
         self.bind("session", value);
     }
 
-    fn asker(&self) -> Asker {
+    pub(super) fn asker(&self) -> Asker {
         Asker {
             role: self.who.role.clone(),
             cell: self.who.cell.clone(),
@@ -225,6 +225,12 @@ impl Interpreter {
             session: self.sessions,
             turn: 0,
         }
+    }
+
+    /// What the kernel refused to a program that this program of the cell started.
+    pub(super) fn note_refusals(&mut self, result: &Value) {
+        let refused = crate::agent::refusals(result);
+        self.risks.extend(refused.map(|line| format!("{}: a started program was refused: {line}", self.who.cell)));
     }
 
     pub(super) fn tool_request(

@@ -3,7 +3,7 @@
 use super::ready::{Refused, refuse};
 use super::run::Format;
 use super::watchdog::{self, Leash};
-use super::{Status, complain, leftovers, reserve, tidy};
+use super::{Status, complain, guard, leftovers, reserve, tidy};
 use crate::base::digest_json;
 use crate::check::plan::{self, Plan};
 use crate::driver::{Driver, DriverError, Event, Heartbeat, Options, RunEnd, listen, past_events};
@@ -11,9 +11,10 @@ use crate::executor::{Effects, Models, ProjectFiles};
 use crate::journal::{Durability, Header, Journal, Opened, Record, RunLock, run_folder};
 use crate::machine::{Machine, Prepared};
 use crate::provider::Providers;
+use crate::provider::recording::Recording;
 use crate::report::{Sheet, watch::Watch};
 use crate::tool::{ProjectConfig, Registry};
-use crate::world::{Clock, Root, SystemClock, git::Repo};
+use crate::world::{Clock, Root, SystemClock, git::Repo, support};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,6 +43,8 @@ pub struct Launch {
     pub providers: Arc<Providers>,
     /// Globs of the workflow's own files inside the project.
     pub own_files: Vec<String>,
+    /// Nothing runs where the kernel cannot confine programs.
+    pub require_sandbox: bool,
     /// How progress is shown.
     pub format: Format,
     /// Branch to work on, where it is not the present one.
@@ -86,6 +89,9 @@ pub fn begin(launch: &Launch) -> Result<Status, Refused> {
 
 /// Goes on with a run whose process ended; whoever opened its journal holds the project's lock.
 pub fn go_on(launch: &Launch, opened: Opened, _lock: &RunLock) -> Result<Status, Refused> {
+    if let Some(message) = guard::refusal(launch.require_sandbox, support()) {
+        return Err(refuse(Status::Rejected, &message));
+    }
     let dir = tidy::run_dir(launch.plan.workflow());
     let root = leftovers::open(&launch.root, &dir).map_err(|fault| refuse(Status::Code(1), &fault.to_string()))?;
     let left = leftovers::clear(&root, &dir, &opened.records);
@@ -107,7 +113,7 @@ fn header(launch: &Launch) -> Header {
         seed: 0,
         settings: json!({
             "config": settings.config, "limits": settings.limits, "params": settings.params, "prepared": launch.prepared,
-            "own_files": launch.own_files, "parts": launch.parts,
+            "own_files": launch.own_files, "parts": launch.parts, "require_sandbox": launch.require_sandbox,
         }),
     }
 }
@@ -173,17 +179,25 @@ fn drive(launch: &Launch, journal: Journal, records: Option<Vec<Record>>) -> Res
     if let Some(leash) = leash {
         leash.end();
     }
-    Ok(status(launch, end))
+    let faults = launch.providers.recording().map(Recording::faults).unwrap_or_default();
+    faults.iter().for_each(|fault| complain(&format!("rsf: {fault}")));
+    let status = status(launch, end);
+    // A run that was answered otherwise than it asked shows nothing, whatever it ended as.
+    Ok(if faults.is_empty() { status } else { Status::Code(1) })
 }
 
 fn effects(launch: &Launch, root: Root, scratch: &Path) -> Result<Effects, Refused> {
     let failed = |message: String| refuse(Status::Code(1), &message);
+    let home = std::env::home_dir();
+    let further = guard::further(launch.plan.config(), home.as_deref()).map_err(failed)?;
     let config = ProjectConfig {
         root: launch.root.clone(),
         run_dir: tidy::run_dir(launch.plan.workflow()),
         scratch_root: scratch.to_path_buf(),
         protected: launch.own_files.clone(),
         output_bytes: launch.plan.limits().output_bytes,
+        further_read: further.read,
+        further_write: further.write,
     };
     let tools = Registry::new(config).map_err(|e| failed(e.to_string()))?;
     Ok(Effects {
@@ -265,7 +279,11 @@ fn watcher(launch: &Launch) -> Watch {
 /// The journal is named by the last screen itself.
 fn places(launch: &Launch) -> Vec<(String, String)> {
     let dir = launch.root.join(tidy::run_dir(launch.plan.workflow()));
-    vec![("project".to_owned(), launch.root.display().to_string()), ("run directory".to_owned(), dir.display().to_string())]
+    vec![
+        ("project".to_owned(), launch.root.display().to_string()),
+        ("run directory".to_owned(), dir.display().to_string()),
+        ("sandbox".to_owned(), support().in_words()),
+    ]
 }
 
 fn status(launch: &Launch, end: Result<RunEnd, DriverError>) -> Status {

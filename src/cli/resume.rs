@@ -251,6 +251,7 @@ fn again(args: &Args, root: PathBuf, header: &Header, records: &[Record], folder
         root,
         providers: Arc::new(providers),
         own_files: own.unwrap_or_default(),
+        require_sandbox: header.settings["require_sandbox"] == true,
         format: args.format,
         branch: None,
         supervision: supervision(args, records),

@@ -20,6 +20,9 @@ pub struct Prepared {
     pub seed: String,
     /// What a person confirms, if the document says so.
     pub confirm: Option<String>,
+    /// What a provider said is left on its account, null where none said so.
+    #[serde(default)]
+    pub balance: Value,
 }
 
 /// The document refuses these parameters.

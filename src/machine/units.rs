@@ -4,7 +4,7 @@ use super::contract::{Command, EffectId, LogRequest, NoteEvent, Outcome, Request
 use super::ledger::Exchange;
 use super::prepare::host;
 use super::state::Machine;
-use crate::agent::Failure;
+use crate::agent::{Failure, Tokens};
 use crate::cell::{Interpreter, Present, Step};
 use crate::check::plan::Plan;
 use crate::model::{Cell, Op};
@@ -162,23 +162,30 @@ impl Machine {
         let by = self.by(&unit.task);
         match outcome {
             Outcome::Model(reply) => {
-                let model = unit.asked.model.clone();
-                let cost = self.price(by, &unit.role, &model, reply.tokens);
-                self.ledger.add(Exchange { by, role: unit.role.clone(), model, round: self.round, tokens: reply.tokens, cost });
+                self.charge(by, unit, reply.tokens, reply.cost);
             }
+            Outcome::ModelFailed(Failure { spent: Some(spent), .. }) => self.charge(by, unit, spent.tokens, spent.cost),
             Outcome::Logged => self.facts.logged(by, unit.role.clone(), unit.asked.level.clone(), self.round),
             _ => {}
         }
     }
 
-    /// Cost of an exchange by the document's `price`, in millionths; a price that cannot be computed is a risk flag, never silently zero.
-    fn price(&mut self, by: By, role: &str, model: &str, tokens: crate::agent::Tokens) -> i64 {
+    fn charge(&mut self, by: By, unit: &Unit, tokens: Tokens, listed: Option<i64>) {
+        let model = unit.asked.model.clone();
+        let cost = self.price(by, &unit.role, &model, tokens, listed);
+        self.ledger.add(Exchange { by, role: unit.role.clone(), model, round: self.round, tokens, cost });
+    }
+
+    /// Cost of an exchange in millionths: by the provider's prices (`listed`), which the document's `price` may look at and overrule. A
+    /// price that cannot be computed is a risk flag, never silently zero.
+    fn price(&mut self, by: By, role: &str, model: &str, tokens: Tokens, listed: Option<i64>) -> i64 {
         let plan = Arc::clone(&self.plan);
-        let Some(price) = plan.workflow().execution.price.as_deref() else { return 0 };
+        let Some(price) = plan.workflow().execution.price.as_deref() else { return listed.unwrap_or(0) };
         let mut scope = self.base.child();
         scope.set_json("role", &Value::from(role));
         scope.set_json("model", &Value::from(model));
-        let total = tokens.input + tokens.output;
+        scope.set_json("listed", &Value::from(listed));
+        let total = tokens.input.saturating_add(tokens.output);
         scope.set_json(
             "tokens",
             &serde_json::json!({"input": tokens.input, "cached": tokens.cached, "output": tokens.output, "total": total}),
