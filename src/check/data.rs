@@ -155,7 +155,7 @@ fn marked(context: &Context<'_>, info: &CellInfo<'_>, direction: Direction) -> O
     for term in flows.iter().filter_map(|index| context.workflow.flows.get(*index)).flat_map(|flow| &flow.what) {
         let before = marked.len();
         let mut fits = false;
-        for slot in slots.fitting(term).take(100) {
+        for slot in slots.fitting(term).take(1) {
             fits = true;
             marked.insert(slot);
         }

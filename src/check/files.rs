@@ -112,8 +112,16 @@ impl Files {
             return;
         }
         if let Some(root) = &tree.root {
-            let (_, problems) = decode_table(root, file.id, "");
+            let (table, problems) = decode_table(root, file.id, "");
             context.problems.extend(problems);
+            for (name, schema) in &table.inputs {
+                let Err(error) = Schema::compile(schema) else { continue };
+                let mut place = "/inputs".to_owned();
+                syntax::push_segment(&mut place, name);
+                let span = tree.get(&format!("{place}{}", error.pointer)).unwrap_or(root).head_span();
+                let problem = Problem::error("RSF907", format!("the schema does not compile: {}", error.message));
+                context.problems.push(problem.at(file.id, span, "").help("mend the schema; it may refer only to itself"));
+            }
         }
     }
 }

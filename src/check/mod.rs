@@ -4,6 +4,7 @@
 
 mod annotations;
 mod data;
+mod emission;
 mod execution;
 mod files;
 mod flows;
@@ -12,10 +13,14 @@ mod names;
 mod net;
 mod operations;
 pub mod plan;
+mod proof;
 mod references;
+mod rights;
 mod sealing;
 mod tables;
+mod texts;
 mod typing;
+mod worst;
 
 use crate::base::{FileId, Problem, Severity, Span, closest, fold_hint};
 use crate::model::{Cell, Workflow};
@@ -27,6 +32,7 @@ use std::sync::Arc;
 
 pub use execution::silent_cells;
 pub use manual::{codes, explain};
+pub use worst::{Worst, WorstCell, worst_case, worst_table};
 
 /// A file that stands beside the document.
 #[derive(Clone, Debug)]
@@ -40,11 +46,8 @@ pub struct BundleFile {
 /// Everything wrong with a decoded document that one look at it decides. `files` are the bundle's files by path, `tools` the names of the tools.
 #[must_use]
 pub fn check(tree: &Tree, workflow: &Workflow, files: &BTreeMap<String, BundleFile>, tools: &[&str]) -> Vec<Problem> {
-    let Some(root) = &tree.root else { return Vec::new() };
-    let net = Net::new(root, workflow);
-    let mut context = Context { root, file: tree.file, workflow, net, files, tools, budget: Mutable::new(200_000), problems: Vec::new() };
-    for pass in [
-        names::check as fn(&mut Context<'_>),
+    let passes: [Pass; 12] = [
+        names::check,
         references::check,
         typing::check,
         names::check_types,
@@ -54,9 +57,37 @@ pub fn check(tree: &Tree, workflow: &Workflow, files: &BTreeMap<String, BundleFi
         execution::check,
         operations::check,
         files::check,
-        tables::check,
         sealing::check,
-    ] {
+        tables::check,
+    ];
+    run(tree, workflow, files, tools, &[], &passes)
+}
+
+/// Everything wrong with what a document does (docs/proof.md). Only asked of a document in which nothing else is wrong; `found` are the
+/// findings so far, so that nothing is said twice.
+#[must_use]
+pub fn prove(tree: &Tree, workflow: &Workflow, files: &BTreeMap<String, BundleFile>, tools: &[&str], found: &[Problem]) -> Vec<Problem> {
+    if found.iter().any(|problem| problem.severity == Severity::Error) {
+        return Vec::new();
+    }
+    run(tree, workflow, files, tools, found, &[proof::check, texts::check, emission::check, rights::check])
+}
+
+type Pass = fn(&mut Context<'_>);
+
+fn run(
+    tree: &Tree,
+    workflow: &Workflow,
+    files: &BTreeMap<String, BundleFile>,
+    tools: &[&str],
+    found: &[Problem],
+    passes: &[Pass],
+) -> Vec<Problem> {
+    let Some(root) = &tree.root else { return Vec::new() };
+    let net = Net::new(root, workflow);
+    let budget = Mutable::new(200_000);
+    let mut context = Context { root, file: tree.file, workflow, net, files, tools, budget, found, problems: Vec::new() };
+    for pass in passes {
         pass(&mut context);
     }
     let mut problems = context.problems;
@@ -74,6 +105,8 @@ struct Context<'a> {
     tools: &'a [&'a str],
     /// Comparisons of names left for hints: hints must not make a large document slow.
     budget: Mutable<usize>,
+    /// Findings of earlier looks.
+    found: &'a [Problem],
     problems: Vec<Problem>,
 }
 

@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 
 /// Folders tried before giving up, where none was named.
 const FOLDERS: u32 = 100;
-/// File of the sample's project that names the Python packages it needs.
 /// The list of samples among the built-in files.
 const INDEX: &str = "samples/index.json";
+/// File of the sample's project that names the Python packages it needs.
 const REQUIREMENTS: &str = "requirements.txt";
 
 /// Make a sample project in a new folder and run its workflow on it, without any key or network model.
@@ -280,7 +280,12 @@ fn environment(folder: &Path, project: &Path, python: &OsString, programs: &mut 
     let mut argv: Vec<OsString> = vec![inner.clone().into()];
     argv.extend(install.map(OsString::from));
     argv.push(project.join(REQUIREMENTS).into());
-    programs.run(&argv, folder).map_err(DemoError::Program)?;
+    programs.run(&argv, folder).map_err(|said| {
+        DemoError::Program(format!(
+            "the sample's packages ({REQUIREMENTS}) cannot be installed; pip needs a package index it can reach, or PIP_FIND_LINKS and PIP_NO_INDEX \
+             in the environment for a folder of wheels: {said}"
+        ))
+    })?;
     Ok(inner)
 }
 

@@ -73,9 +73,11 @@ pub fn examine(bundle: Bundle) -> Loaded {
         let tools: Vec<&str> = crate::model::tools::descriptors().iter().map(|tool| tool.name).collect();
         let repeated = problems.iter().any(|problem| problem.code == "RSF105");
         let (decoded, shape) = model::decode(&tree);
-        let found = shape.into_iter().chain(check::check(&tree, &decoded, &files, &tools));
+        let mut found = shape;
+        found.extend(check::check(&tree, &decoded, &files, &tools));
+        found.extend(check::prove(&tree, &decoded, &files, &tools, &found));
         // Which of two values was meant is not known, so what merely is odd about the first is left unsaid.
-        problems.extend(found.filter(|problem| !repeated || problem.severity == Severity::Error));
+        problems.extend(found.into_iter().filter(|problem| !repeated || problem.severity == Severity::Error));
         problems.sort_by_key(|problem| problem.labels.first().map(|label| (label.file, label.span.start)));
         workflow = decoded;
     }

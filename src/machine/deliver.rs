@@ -34,7 +34,7 @@ impl Machine {
                 .collect();
             let Some(parts) = parts else { continue };
             if let Some(when) = &flow.when
-                && !self.wanted(cell, when, &parts, set).map_err(|e| format!("`when` of flow `{}`: {e}", flow.id))?
+                && !self.wanted(cell, &flow.id, when, &parts, set).map_err(|e| format!("`when` of flow `{}`: {e}", flow.id))?
             {
                 continue;
             }
@@ -43,10 +43,10 @@ impl Machine {
         Ok(deliveries)
     }
 
-    fn wanted(&self, cell: usize, when: &str, parts: &[Vec<Token>], set: &Map<String, Value>) -> Result<bool, String> {
+    fn wanted(&self, cell: usize, flow: &str, when: &str, parts: &[Vec<Token>], set: &Map<String, Value>) -> Result<bool, String> {
         if self.simulated {
-            // In a proof a condition is a free outcome; the script decides by what it emits.
-            return Ok(true);
+            // In a proof a condition is a free outcome; the script decides.
+            return Ok(!self.cells[cell].withheld.iter().any(|withheld| withheld == flow));
         }
         let mut value = Map::new();
         for part in parts {

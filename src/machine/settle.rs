@@ -77,6 +77,7 @@ impl Machine {
                 tokens.push((index, made.collect()));
             }
         }
+        self.cells[cell].withheld.clone_from(&outcome.withhold);
         let stops = outcome.stop.iter().map(|result| Stop { result: result.clone(), reason: None }).collect();
         self.hand_over(cell, tokens, Map::new(), stops, false);
     }

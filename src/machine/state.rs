@@ -73,6 +73,8 @@ pub(super) struct CellState {
     pub kept: Map<String, Value>,
     /// The failure being handled.
     pub failure: Option<Failure>,
+    /// In a simulation: flows whose `when` does not hold.
+    pub withheld: Vec<String>,
     /// Notes given in this round.
     pub notes: u32,
 }
@@ -116,6 +118,8 @@ pub(super) enum Phase {
     Starting,
     /// Rounds run.
     Rounds,
+    /// The run was given up; `on.failure` runs.
+    Aborting,
     /// `on.end` runs, or last records are awaited.
     Closing,
     /// Over.

@@ -12,22 +12,31 @@ use std::sync::Arc;
 /// Outcomes by `role@seq`: the first for the cell's first run, and so on; a cell without one emits one value per `out` entry.
 pub type Script = BTreeMap<String, Vec<Scripted>>;
 
-/// Runs the machine to its end. `pick(n)` says which of the `n` running cells ends next, so that every order can be tried;
-/// a number out of range means the last one. Gives every note in the order in which it was given.
-pub fn run(plan: Arc<Plan>, script: &Script, mut pick: impl FnMut(usize) -> usize) -> Vec<Note> {
+/// Runs the machine to its end with the outcomes of a script. `pick(n)` says which of the `n` running cells ends next, so that
+/// every order can be tried; a number out of range means the last one. Gives every note in the order in which it was given.
+pub fn run(plan: Arc<Plan>, script: &Script, pick: impl FnMut(usize) -> usize) -> Vec<Note> {
+    let mut runs: BTreeMap<String, usize> = BTreeMap::new();
+    let decide = |cell: &str, _round: u32| {
+        let count = runs.entry(cell.to_owned()).or_default();
+        let outcome = script.get(cell).and_then(|outcomes| outcomes.get(*count)).cloned().unwrap_or_default();
+        *count += 1;
+        outcome
+    };
+    drive(plan, decide, pick)
+}
+
+/// Runs the machine to its end; `decide(cell, round)` says how a cell ends, asked once for each run of a cell when it starts.
+pub fn drive(plan: Arc<Plan>, mut decide: impl FnMut(&str, u32) -> Scripted, mut pick: impl FnMut(usize) -> usize) -> Vec<Note> {
     let prepared = Prepared { run_id: "simulation".to_owned(), ..Prepared::default() };
     let mut machine = Machine::simulated(plan, prepared);
-    let mut runs: BTreeMap<String, usize> = BTreeMap::new();
     let mut waiting: Vec<(String, Scripted)> = Vec::new();
     let mut notes = Vec::new();
     let mut commands = machine.apply(Input::Start { at: Timestamp::default(), project: Value::Null });
     loop {
         for command in commands.drain(..) {
             match command {
-                Command::Await { cell, .. } => {
-                    let count = runs.entry(cell.clone()).or_default();
-                    let outcome = script.get(&cell).and_then(|outcomes| outcomes.get(*count)).cloned().unwrap_or_default();
-                    *count += 1;
+                Command::Await { cell, round, .. } => {
+                    let outcome = decide(&cell, round);
                     waiting.push((cell, outcome));
                 }
                 Command::Note(note) => notes.push(note),

@@ -250,6 +250,7 @@ fn a_demo_that_fails_leaves_only_what_was_there_before() {
         let mut programs = Fake { broken: Some(broken), ..Fake::default() };
         let error = prepare(None, temp.path(), &mut programs).expect_err("broken");
         assert!(error.to_string().contains("it broke"), "{error}");
+        assert_eq!(error.to_string().contains("PIP_FIND_LINKS"), broken == 3, "without a network it says what would help: {error}");
         assert_eq!(std::fs::read_dir(temp.path()).expect("listed").count(), 0);
     }
     let mut programs = Fake { broken: Some(1), ..Fake::default() };

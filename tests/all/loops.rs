@@ -161,6 +161,9 @@ fn prepare(case: &Value) -> Loop {
     script["answers"] = answers.into();
     let workflow = bundle(&temp.path().join("bundle"), &script);
     let mut config = case.get("config").cloned().unwrap_or_else(|| json!({}));
+    if config.get("repeats").is_none() {
+        config["repeats"] = 2.into();
+    }
     config["python"] = tools.join("python").to_string_lossy().into();
     config["providers"] =
         json!({ "deepseek": null, "zai": null, "scripted": { "wire": "scripted", "models": ["*"], "script": "samples/script.json" } });
@@ -439,9 +442,11 @@ fn a_workflow_that_was_written_into_the_project_runs_from_there_and_protects_its
 #[test]
 fn a_file_in_the_project_does_not_capture_a_trigger_word() {
     let it = prepare(&json!({}));
+    let python = format!("config.python={}", it.tools.join("python").display());
     for word in ["loop", "迭代研发", "team-loop", "迭代"] {
         fs::write(it.project.join(word), "{}").expect("written");
-        let ran = rsf(&["run", word, "branch coverage ≥ 50%", "--profile", "demo", "--dry-run"], &it.project, |_| {});
+        commit_all(&it.project, word);
+        let ran = rsf(&["run", word, "branch coverage ≥ 50%", "--profile", "demo", "--set", &python, "--dry-run"], &it.project, |_| {});
         assert_eq!(ran.code, Some(0), "{word}: {}", ran.stderr);
         let shown: String = ran.events.iter().filter_map(Value::as_str).collect();
         assert!(shown.contains("Standard single-round KR execution flow"), "{word}: {shown}");

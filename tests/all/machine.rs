@@ -38,6 +38,7 @@ fn scripted(value: &Value) -> Scripted {
         emit: value.get("emit").and_then(Value::as_object).map(|map| map.keys().cloned().collect()),
         stop: value.get("stop").and_then(Value::as_str).map(str::to_owned),
         fail: value.get("fail").and_then(Value::as_bool).unwrap_or(false),
+        withhold: Vec::new(),
     }
 }
 
@@ -142,9 +143,9 @@ proptest! {
 fn random_outcome(cell: &rsf::check::plan::NetCell, byte: u8) -> Scripted {
     let emit = cell.outs.iter().map(|o| o.term.alternatives[usize::from(byte) % o.term.alternatives.len()].to_string()).collect();
     match byte % 16 {
-        0 => Scripted { emit: None, stop: None, fail: true },
-        1 => Scripted { emit: Some(Vec::new()), stop: Some("HALT".to_owned()), fail: false },
-        _ => Scripted { emit: Some(emit), stop: None, fail: false },
+        0 => Scripted { fail: true, ..Scripted::default() },
+        1 => Scripted { emit: Some(Vec::new()), stop: Some("HALT".to_owned()), ..Scripted::default() },
+        _ => Scripted { emit: Some(emit), ..Scripted::default() },
     }
 }
 

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod architecture;
+mod authoring;
 mod bundle;
 mod commands;
 mod cover;
@@ -16,9 +17,11 @@ mod goals;
 mod interpret;
 mod journal;
 mod knowledge;
+mod language;
 mod loops;
 mod machine;
 mod program;
+mod proof;
 mod provider;
 mod report;
 mod reports;

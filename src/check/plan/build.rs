@@ -1,12 +1,12 @@
 //! Seals a checked document into a plan: resolves the net, compiles every text, table and schema.
 
 use super::Plan;
-use super::definition::definitions;
+use super::definition::{definitions, programs};
 use super::net::Net;
 use super::register::{Registered, register};
 use crate::base::{Limits, digest_json};
 use crate::model::{Ordering, TableRef, TypeDef, Workflow};
-use crate::rule::{CompiledTable, Engine, ExprError, Limits as TextLimits, TableError, TableErrorKind};
+use crate::rule::{CompiledTable, Engine, ExprError, Limits as TextLimits};
 use crate::schema::{Schema, TypeSchemas};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -35,8 +35,8 @@ pub struct PlanError {
     pub code: &'static str,
     /// The bytes meant in the text at that place.
     pub range: Option<(usize, usize)>,
-    /// Where it stands in a file that the place names: path and pointer.
-    pub inside: Option<(String, String)>,
+    /// The file of the bundle it stands in, where it is not the document.
+    pub file: Option<String>,
 }
 
 impl PlanError {
@@ -46,7 +46,7 @@ impl PlanError {
     }
 
     pub(super) fn coded(code: &'static str, place: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { place: place.into(), message: message.into(), code, range: None, inside: None }
+        Self { place: place.into(), message: message.into(), code, range: None, file: None }
     }
 
     /// A text that does not compile.
@@ -144,6 +144,7 @@ impl Plan {
             return Err(vec![PlanError::new("", "flows and cells do not fit: `rsf validate` names the place")]);
         };
         let definitions = definitions(&net, document, files);
+        let program_definitions = programs(document, files);
         let digest = digest_json(
             &json!({"document": document, "files": files.iter().map(|(p, t)| (p.clone(), Value::from(&**t))).collect::<Map<_, _>>()}),
         );
@@ -158,6 +159,7 @@ impl Plan {
             settings,
             limits,
             definitions,
+            program_definitions,
             digest,
             mentioned: mentioned(document, files),
         })
@@ -207,23 +209,12 @@ fn compile_tables(
                 Ok(compiled) => {
                     tables.insert(name.clone(), compiled);
                 }
-                Err(faults) => errors.extend(faults.into_iter().map(|fault| table_fault(fault, &place, reference))),
+                Err(faults) => errors.extend(faults.into_iter().map(|fault| PlanError::new(&place, fault.to_string()))),
             },
             Err(message) => errors.push(PlanError::new(place, message)),
         }
     }
     tables
-}
-
-fn table_fault(fault: TableError, place: &str, reference: &TableRef) -> PlanError {
-    // Schemas of a table in the document are looked at by another check.
-    let reported = fault.kind == TableErrorKind::Schema && matches!(reference, TableRef::Inline(_));
-    let range = fault.cause.as_ref().and_then(|cause| cause.range);
-    let error = PlanError { range, ..PlanError::coded(if reported { "" } else { "RSF918" }, place, fault.message) };
-    match reference {
-        TableRef::Path(path) => PlanError { inside: Some((path.clone(), fault.at)), ..error },
-        TableRef::Inline(_) => PlanError { place: format!("{place}{}", fault.at), ..error },
-    }
 }
 
 fn compile_types(types: &BTreeMap<String, TypeDef>, files: &Files, errors: &mut Vec<PlanError>) -> TypeSchemas {

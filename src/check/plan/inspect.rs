@@ -4,13 +4,10 @@ use super::build::{Files, PlanError, compile};
 use crate::model::Workflow;
 use serde_json::Value;
 
-/// The faults of texts, tables and limits with the document's own settings. Those another check reports are left out.
-pub(in crate::check) fn faults(
-    workflow: &Workflow,
-    files: &Files,
-    decode_table: &dyn Fn(&str) -> Result<crate::model::Table, String>,
-) -> Vec<PlanError> {
-    let (_, errors) = compile(workflow, files, &workflow.execution.limits, decode_table);
+/// The faults of texts and limits with the document's own settings. Those another check reports are left out.
+pub(in crate::check) fn faults(workflow: &Workflow, files: &Files) -> Vec<PlanError> {
+    // Decision tables are looked at by a check of their own.
+    let (_, errors) = compile(workflow, files, &workflow.execution.limits, &|_| Err(String::new()));
     let limits = &workflow.execution.limits;
     let reported = |error: &PlanError| {
         let limit = error.place.strip_prefix("/limits/").and_then(|name| Some((name, limits.get(name)?)));

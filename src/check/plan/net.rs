@@ -3,7 +3,7 @@
 //! Cells are ordered by (seq, role order): the index of a cell is its place in the order of everything. Never holds run-time data.
 
 use crate::model::{Cell, Entry, Flow, Ordering, Term, Workflow};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The net of one document.
 #[derive(Clone, Debug)]
@@ -129,11 +129,12 @@ impl Net {
 }
 
 fn attach_sources(cells: &mut [NetCell], flows: &[NetFlow]) {
+    let mut seen = BTreeSet::new();
     for flow in flows {
         for part in &flow.parts {
             let slot = &mut cells[flow.to].slots[part.slot];
             slot.fed = true;
-            if flow.forward && !slot.forward_sources.contains(&flow.from) {
+            if flow.forward && seen.insert((flow.to, part.slot, flow.from)) {
                 slot.forward_sources.push(flow.from);
             }
         }
@@ -173,12 +174,14 @@ fn net_cell(cell: &Cell, role: usize, seq: u32, source: (usize, usize)) -> NetCe
 
 fn merge(entries: &[Entry]) -> Vec<Slot> {
     let mut slots: Vec<Slot> = Vec::new();
+    let mut by_key: BTreeMap<String, usize> = BTreeMap::new();
     for entry in entries {
         let key = entry.term.key();
         let count = usize::from(entry.term.count.max(1));
-        if let Some(slot) = slots.iter_mut().find(|s| s.key == key) {
+        if let Some(slot) = by_key.get(&key).and_then(|index| slots.get_mut(*index)) {
             slot.count += count;
         } else {
+            by_key.insert(key.clone(), slots.len());
             slots.push(Slot { term: entry.term.clone(), count, key, forward_sources: Vec::new(), fed: false });
         }
     }

@@ -45,7 +45,7 @@ impl Registrar<'_> {
             if path.starts_with("prompts/")
                 && let Err(error) = self.engine.add_file(path, text)
             {
-                self.errors.push(PlanError { inside: Some((path.clone(), String::new())), ..PlanError::text("", &error) });
+                self.errors.push(PlanError { file: Some(path.clone()), ..PlanError::text(path, &error) });
             }
         }
     }
