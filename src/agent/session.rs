@@ -4,11 +4,13 @@
 //! starts no other session.
 
 mod calls;
+mod governed;
 #[cfg(test)]
 mod tests;
 
 use super::answer::{self, Answer};
 use super::{Asker, Failure, FailureKind, Finish, Message, ModelReply, ModelRequest, SessionRecord, ToolCall, ToolSpec};
+use crate::governor::Watch;
 use crate::model::tool::{ToolError, ToolErrorKind};
 use serde_json::Value;
 use std::collections::{BTreeSet, VecDeque};
@@ -61,6 +63,8 @@ pub struct SessionSpec {
     pub max_repairs: u32,
     /// Bytes kept of one tool answer.
     pub output_bytes: usize,
+    /// Speaks when the model wants to finish.
+    pub governor: Option<Watch>,
 }
 
 /// What the session wants next.
@@ -156,12 +160,21 @@ impl Session {
         if reply.finish == Finish::Filtered {
             return self.fail(FailureKind::Refusal, "the provider's filter stopped the answer".to_owned());
         }
-        if reply.calls.is_empty() { self.conclude(reply) } else { self.take_calls(reply) }
+        if !reply.calls.is_empty() {
+            return self.take_calls(reply);
+        }
+        match self.held_back(&reply) {
+            Some(next) => next,
+            None => self.conclude(reply),
+        }
     }
 
     /// Feeds what came of [`Next::Call`].
     pub fn tool(&mut self, result: Result<Value, ToolError>) -> Next {
         let Some(call) = self.current.take() else { return self.misuse("tool") };
+        if let Some(watch) = &mut self.spec.governor {
+            watch.answered(result.is_ok());
+        }
         let content = match result {
             Ok(value) => value.to_string(),
             Err(error) => {
@@ -264,6 +277,7 @@ impl Session {
 
     fn end(&mut self, kind: FailureKind, message: String) -> Next {
         self.over = true;
+        self.last_judgement();
         self.queue.clear();
         self.current = None;
         Next::Failed(Failure::new(kind, message))

@@ -17,6 +17,7 @@ mod proof;
 mod references;
 mod rights;
 mod sealing;
+mod table;
 mod tables;
 mod texts;
 mod typing;
@@ -33,6 +34,7 @@ use std::sync::Arc;
 pub use execution::silent_cells;
 pub use manual::{codes, explain};
 pub use worst::{Worst, WorstCell, worst_case, worst_table};
+pub use table::check_table;
 
 /// A file that stands beside the document.
 #[derive(Clone, Debug)]

@@ -8,6 +8,7 @@ mod dry_run;
 mod explain;
 mod find;
 pub mod graph;
+pub mod hook;
 pub mod init;
 mod launch;
 mod leftovers;
@@ -76,6 +77,7 @@ enum Command {
     /// Watches over a run; started by the program itself.
     #[command(hide = true)]
     Watchdog(watchdog::Args),
+    Hook(hook::Args),
     /// A trigger word of a workflow: `rsf WORD "goal" …` means `rsf run WORD "goal" …`
     #[command(external_subcommand)]
     Trigger(Vec<String>),
@@ -128,6 +130,7 @@ impl Cli {
             Command::Validate(args) => validate::run(&args),
             Command::Schema(args) => schema::run(&args),
             Command::Explain(args) => explain::run(&args),
+            Command::Hook(args) => hook::run(&args),
         }
     }
 }

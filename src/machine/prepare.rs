@@ -61,6 +61,7 @@ pub(super) fn host(plan: &Plan) -> Host<'_> {
         workflow: plan.workflow(),
         engine: plan.engine(),
         tables: plan.tables(),
+        governors: plan.governors(),
         schemas: plan.schemas(),
         outputs: plan.outputs(),
         limits: plan.limits(),

@@ -128,6 +128,10 @@ impl Machine {
         for risk in unit.interpreter.take_risks() {
             self.risk(self.by(&unit.task), risk);
         }
+        for (index, violation) in unit.interpreter.take_violations().into_iter().enumerate() {
+            let id = EffectId(format!("{owner}/{}.warning{index}", unit.effects));
+            self.log_by_itself(self.by(&unit.task), &id, "WARN", &violation, std::slice::from_ref(&violation), &[]);
+        }
         let request = match step {
             Step::Done(finished) => return self.unit_done(&owner, unit, *finished),
             Step::Failed(failure) => return self.unit_failed(&owner, unit, failure),

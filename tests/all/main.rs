@@ -14,6 +14,8 @@ mod endpoint;
 mod fake;
 mod git;
 mod goals;
+mod governor;
+mod hook;
 mod interpret;
 mod journal;
 mod knowledge;

@@ -37,6 +37,7 @@ fn session() -> Session {
         max_turns: 5,
         max_repairs: 2,
         output_bytes: 4096,
+        governor: None,
     })
 }
 
