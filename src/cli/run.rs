@@ -219,10 +219,6 @@ fn unmet(args: &Args, ready: &Ready) -> Vec<String> {
         Ok(Some(holder)) => lines.push(format!("another run works on this project ({holder}): wait until it has ended, or stop it")),
         Err(error) => lines.push(error.to_string()),
     }
-    let stop = ready.root.join(tidy::run_dir(ready.plan.workflow())).join("STOP");
-    if stop.exists() {
-        lines.push(format!("`{}` asks every run of this project to stop: remove it first", stop.display()));
-    }
     if let Some(branch) = &args.branch {
         lines.extend(Repo::require(&ready.root).and_then(|repo| repo.may_switch_to(branch)).err().map(|fault| fault.to_string()));
     }
