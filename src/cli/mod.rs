@@ -47,7 +47,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Run(run::Args),
+    Run(Box<run::Args>),
     Resume(resume::Args),
     Demo(demo::Args),
     Init(init::Args),
