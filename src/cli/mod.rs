@@ -60,7 +60,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Run(run::Args),
+    Run(Box<run::Args>),
     Resume(resume::Args),
     Runs(runs::Args),
     Status(status::Args),
