@@ -14,7 +14,7 @@ mod time;
 pub use bounds::{Limits, duration_ms};
 pub use digest::{canonical_json, digest_bytes, digest_json};
 pub use money::{Money, cost};
-pub use names::{closest, fold_hint};
+pub use names::{closest, fold_hint, slip};
 pub use problem::{Label, Problem, Severity};
 pub use source::{FileId, SourceFile, Sources, Span};
 pub use time::Timestamp;

@@ -12,6 +12,12 @@ pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
+/// Whether two different names are a slip of the hand apart: one letter more, less or other, two swapped, or another case.
+#[must_use]
+pub fn slip(a: &str, b: &str) -> bool {
+    a != b && (a.to_lowercase() == b.to_lowercase() || strsim::osa_distance(a, b) == 1)
+}
+
 fn score(a: &str, b: &str) -> f64 {
     if a.to_lowercase() == b.to_lowercase() { 1.0 } else { strsim::jaro_winkler(a, b) }
 }

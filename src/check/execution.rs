@@ -222,3 +222,10 @@ pub(super) fn flatten(ops: &[Op]) -> Vec<&Op> {
     }
     all
 }
+
+/// Every operation of the document: of cells, of `recover` and of `on`.
+pub(super) fn all_ops(workflow: &Workflow) -> Vec<&Op> {
+    let cells = workflow.steps.iter().flat_map(|step| &step.cells);
+    let lists = cells.flat_map(|cell| [cell.run.as_deref().unwrap_or_default(), &cell.recover]);
+    lists.chain(workflow.execution.on.values().map(Vec::as_slice)).flat_map(flatten).collect()
+}

@@ -1,7 +1,7 @@
 //! The manual of every finding, taken from the docs of the files that make them, so that it cannot stand apart from them.
 
 /// The files whose docs describe codes.
-const SOURCES: [&str; 16] = [
+const SOURCES: [&str; 20] = [
     include_str!("../syntax/manual.rs"),
     include_str!("../model/decode/mod.rs"),
     include_str!("../model/decode/operation.rs"),
@@ -18,6 +18,10 @@ const SOURCES: [&str; 16] = [
     include_str!("sealing.rs"),
     include_str!("tables.rs"),
     include_str!("proof/mod.rs"),
+    include_str!("texts/mod.rs"),
+    include_str!("worst.rs"),
+    include_str!("emission.rs"),
+    include_str!("rights.rs"),
 ];
 
 /// The manual of one code, title first; `None` for a code nobody knows.

@@ -4,6 +4,7 @@
 
 mod annotations;
 mod data;
+mod emission;
 mod execution;
 mod files;
 mod flows;
@@ -14,10 +15,13 @@ mod operations;
 pub mod plan;
 mod proof;
 mod references;
+mod rights;
 mod sealing;
 mod table;
 mod tables;
+mod texts;
 mod typing;
+mod worst;
 
 use crate::base::{FileId, Problem, Severity, Span, closest, fold_hint};
 use crate::model::{Cell, Workflow};
@@ -29,6 +33,7 @@ use std::sync::Arc;
 
 pub use execution::silent_cells;
 pub use manual::{codes, explain};
+pub use worst::{Worst, WorstCell, worst_case, worst_table};
 pub use table::check_table;
 
 /// A file that stands beside the document.
@@ -67,7 +72,7 @@ pub fn prove(tree: &Tree, workflow: &Workflow, files: &BTreeMap<String, BundleFi
     if found.iter().any(|problem| problem.severity == Severity::Error) {
         return Vec::new();
     }
-    run(tree, workflow, files, tools, found, &[proof::check])
+    run(tree, workflow, files, tools, found, &[proof::check, texts::check, emission::check, rights::check])
 }
 
 type Pass = fn(&mut Context<'_>);

@@ -6,7 +6,7 @@ use super::find::find;
 use super::load::Loaded;
 use super::run::Args;
 use super::settings;
-use super::{Status, complain, params};
+use super::{Status, changes, complain, params};
 use crate::base::{Severity, Timestamp};
 use crate::check::plan::{self, Plan};
 use crate::machine::{Prepared, prepare};
@@ -14,7 +14,7 @@ use crate::model::Workflow;
 use crate::provider::Providers;
 use crate::rule::{Scope, to_json};
 use crate::syntax;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,6 +43,8 @@ pub struct Ready {
     pub notes: Vec<String>,
     /// Files of the bundle that lie inside the project: no tool writes them.
     pub own_files: Vec<String>,
+    /// Digests of what the document consists of (see [`super::changes`]).
+    pub parts: Map<String, Value>,
 }
 
 /// Why a run may not start: already explained where it says so.
@@ -63,7 +65,7 @@ pub fn ready(args: &Args, now: Timestamp, seed: &str) -> Result<Ready, Refused> 
     let (settings, mut notes) = layered(args, &loaded.workflow)?;
     let own_files = own_files(&loaded, &root);
     let bundle = loaded.bundle.files.clone();
-    let workflow = named(&loaded);
+    let (workflow, parts) = (named(&loaded), parts(&loaded));
     let plan = Arc::new(seal(loaded, &settings)?);
     let project = project(&root);
     let prepared = prepare(&plan, now, seed, &project).map_err(|refusal| refuse(Status::Rejected, &refusal.to_string()))?;
@@ -76,7 +78,13 @@ pub fn ready(args: &Args, now: Timestamp, seed: &str) -> Result<Ready, Refused> 
     let asked: BTreeSet<&String> = models.values().collect();
     let unmet = asked.into_iter().filter_map(|model| providers.check(model).err()).collect();
     notes.sort();
-    Ok(Ready { workflow, shown, plan, prepared, settings, root, providers: Arc::new(providers), models, unmet, notes, own_files })
+    Ok(Ready { workflow, shown, plan, prepared, settings, root, providers: Arc::new(providers), models, unmet, notes, own_files, parts })
+}
+
+/// Digests of what a document consists of.
+pub fn parts(loaded: &Loaded) -> Map<String, Value> {
+    let document = loaded.tree.root.as_ref().map_or(Value::Null, crate::syntax::Node::to_json);
+    changes::parts(&document, &loaded.bundle.files)
 }
 
 /// `project` of every scope.

@@ -1,9 +1,9 @@
 //! `rsf run`: checks, asks, and starts a run; or says what it would do.
 
-use super::launch::{Launch, begin};
+use super::launch::{Launch, Supervision, begin};
 use super::ready::{Ready, Refused, project, ready, refuse};
 use super::settings::{self, Layer, SettingsError};
-use super::{Status, complain, dry_run, print, tidy};
+use super::{Status, archive, complain, dry_run, print, tidy, watchdog};
 use crate::journal::RunLock;
 use crate::report::briefing::Briefing;
 use crate::report::text::one_line;
@@ -78,6 +78,10 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 
+    /// Start no watchdog, the process that goes on with the run when this one hangs or dies.
+    #[arg(long)]
+    pub no_watchdog: bool,
+
     /// A folder of further workflows whose names and trigger words may be used.
     #[arg(long, value_name = "DIR")]
     pub workflows: Option<PathBuf>,
@@ -147,11 +151,13 @@ fn attempt(args: &Args) -> Result<Status, Refused> {
         return Ok(if unmet.is_empty() { Status::Ok } else { Status::Rejected });
     }
     if !unmet.is_empty() {
+        archive::mention_unfinished(&ready.root);
         for line in &unmet {
             complain(&format!("rsf: {}", one_line(line)));
         }
         return Err(refuse(Status::Rejected, "nothing was written; mend this and run again"));
     }
+    archive::mention_unfinished(&ready.root);
     confirm(args, &briefing)?;
     begin(&Launch {
         workflow: ready.workflow,
@@ -163,6 +169,12 @@ fn attempt(args: &Args) -> Result<Status, Refused> {
         own_files: ready.own_files,
         format: args.format,
         branch: args.branch.clone(),
+        supervision: Supervision {
+            watched: watchdog::wanted(args.no_watchdog),
+            again: watchdog::again(args.format, args.workflows.as_deref()),
+            ..Supervision::default()
+        },
+        parts: ready.parts,
     })
 }
 

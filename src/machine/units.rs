@@ -148,7 +148,10 @@ impl Machine {
         };
         unit.effects += 1;
         let id = EffectId(format!("{owner}/{}", unit.effects));
-        let definition = unit.task.cell().map_or_else(|| self.plan.digest().to_owned(), |c| self.plan.definition(c).to_owned());
+        let definition = match &unit.task {
+            Task::Program { event } => self.plan.program_definition(event).to_owned(),
+            Task::Run { cell, .. } | Task::Recover { cell } | Task::AfterFailure { cell, .. } => self.plan.definition(*cell).to_owned(),
+        };
         self.out.push(Command::Perform { id: id.clone(), definition, request: Box::new(request) });
         self.pending.insert(id, owner.clone());
         self.units.insert(owner, unit);

@@ -244,7 +244,7 @@ fn every_code_has_exactly_one_manual() {
     let mut names: Vec<&String> = known.iter().map(|(code, _)| code).collect();
     names.dedup();
     assert_eq!(names.len(), known.len(), "a code is described twice: {known:?}");
-    for folder in ["src/syntax", "src/model/decode", "src/check", "src/check/proof"] {
+    for folder in ["src/syntax", "src/model/decode", "src/check", "src/check/proof", "src/check/texts"] {
         for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).expect("the folder") {
             let path = entry.expect("an entry").path();
             let Ok(text) = fs::read_to_string(&path) else { continue };

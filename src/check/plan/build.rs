@@ -1,7 +1,7 @@
 //! Seals a checked document into a plan: resolves the net, compiles every text, table and schema.
 
 use super::Plan;
-use super::definition::definitions;
+use super::definition::{definitions, programs};
 use super::net::Net;
 use super::register::{Registered, register};
 use crate::base::{Limits, digest_json};
@@ -147,6 +147,7 @@ impl Plan {
             return Err(vec![PlanError::new("", "flows and cells do not fit: `rsf validate` names the place")]);
         };
         let definitions = definitions(&net, document, files);
+        let program_definitions = programs(document, files);
         let digest = digest_json(
             &json!({"document": document, "files": files.iter().map(|(p, t)| (p.clone(), Value::from(&**t))).collect::<Map<_, _>>()}),
         );
@@ -162,6 +163,7 @@ impl Plan {
             settings,
             limits,
             definitions,
+            program_definitions,
             digest,
             mentioned: mentioned(document, files),
         })

@@ -35,6 +35,8 @@ pub struct Plan {
     settings: Settings,
     limits: Limits,
     definitions: Vec<String>,
+    /// By event.
+    program_definitions: BTreeMap<String, String>,
     digest: String,
     mentioned: BTreeSet<String>,
 }
@@ -123,6 +125,12 @@ impl Plan {
     #[must_use]
     pub fn definition(&self, cell: usize) -> &str {
         &self.definitions[cell]
+    }
+
+    /// Digest of a program of `on` with what it uses; empty where the document has no such program.
+    #[must_use]
+    pub fn program_definition(&self, event: &str) -> &str {
+        self.program_definitions.get(event).map_or("", String::as_str)
     }
 
     /// Digest of the document with all its files.
