@@ -32,18 +32,17 @@ fn median(times: &mut [Duration]) -> Duration {
     times[times.len() / 2]
 }
 
-/// Largest resident memory of one run in kilobytes, as the kernel tells it.
+/// Largest resident memory of one run in kilobytes, as GNU time tells it; `None` where that is not installed.
 fn memory(program: &str, project: &Path) -> Option<u64> {
-    let script = "import resource, subprocess, sys\nsubprocess.run(sys.argv[1:], input=sys.stdin.buffer.read())\nprint(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)";
-    let mut child = Command::new("python3")
-        .args(["-c", script, program, "hook", "post-tool-use"])
+    let mut child = Command::new("/usr/bin/time")
+        .args(["-f", "%M", program, "hook", "post-tool-use"])
         .env("CLAUDE_PROJECT_DIR", project)
         .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .ok()?;
     child.stdin.take()?.write_all(PAYLOAD.as_bytes()).ok()?;
-    String::from_utf8(child.wait_with_output().ok()?.stdout).ok()?.trim().parse().ok()
+    String::from_utf8(child.wait_with_output().ok()?.stderr).ok()?.trim().parse().ok()
 }
 
 fn main() {

@@ -33,8 +33,8 @@ use std::sync::Arc;
 
 pub use execution::silent_cells;
 pub use manual::{codes, explain};
-pub use worst::{Worst, WorstCell, worst_case, worst_table};
 pub use table::check_table;
+pub use worst::{Worst, WorstCell, worst_case, worst_table};
 
 /// A file that stands beside the document.
 #[derive(Clone, Debug)]
