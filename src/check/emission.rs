@@ -173,8 +173,8 @@ fn misfit(schema: &Value, value: &Value, at: &str) -> Option<(String, String)> {
                 _ => {}
             }
         }
-        let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-        let missing = required.filter(|key| !map.contains_key(*key) && !FILLED.contains(key)).next();
+        let mut required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        let missing = required.find(|key| !map.contains_key(*key) && !FILLED.contains(key));
         return missing.map(|key| (at.to_owned(), format!("`{}` is missing", shown(key))));
     }
     if computed(value) {

@@ -73,10 +73,11 @@ pub fn worst_case(workflow: &Workflow) -> Option<Worst> {
     let first = reach(&net, entries.collect());
     let looped = reach(&net, net.flows.iter().filter(|flow| flow.looping).map(|flow| flow.to).collect());
     let mut worst = Worst { rounds, rounds_by, bounded: !looping || stated, sessions: Some(0), turns: Some(0), ..Worst::default() };
+    let time_limits = time_limits(workflow, &net, &bounds);
     for (index, info) in net.cells.iter().enumerate() {
         let (step, cell) = info.source;
         let Some(cell) = workflow.steps.get(step).and_then(|step| step.cells.get(cell)) else { continue };
-        let mut one = known.cell(cell, &bounds, time_limit(workflow, &net, index, &bounds));
+        let mut one = known.cell(cell, &bounds, time_limits[index]);
         (one.cell, one.first, one.looped) = (info.id.clone(), first[index], looped[index]);
         let times = u64::from(one.first) + if one.looped { rounds.saturating_sub(1) } else { 0 };
         worst.runs = worst.runs.saturating_add(times);
@@ -131,11 +132,16 @@ fn cost(workflow: &Workflow, bounds: &Limits, known: &mut Known<'_>, worst: &mut
     }
 }
 
-/// The time-out of one attempt as far as it is no template (docs/language.md, 2).
-fn time_limit(workflow: &Workflow, net: &Net, cell: usize, bounds: &Limits) -> u64 {
-    let flows = net.flows.iter().zip(&workflow.flows).filter(|(flow, _)| flow.to == cell).filter_map(|(_, flow)| flow.timeout_ms).min();
-    let step = workflow.steps.get(net.cells[cell].source.0).and_then(|step| step.timeout_ms);
-    flows.or(step).unwrap_or(bounds.timeout_ms)
+/// Per cell, the time-out of one attempt as far as it is no template (docs/language.md, 2).
+fn time_limits(workflow: &Workflow, net: &Net, bounds: &Limits) -> Vec<u64> {
+    let mut of_flows: Vec<Option<u64>> = vec![None; net.cells.len()];
+    for (flow, written) in net.flows.iter().zip(&workflow.flows) {
+        if let (Some(ms), Some(least)) = (written.timeout_ms, of_flows.get_mut(flow.to)) {
+            *least = Some(least.map_or(ms, |old| old.min(ms)));
+        }
+    }
+    let step = |index: usize| workflow.steps.get(net.cells[index].source.0).and_then(|step| step.timeout_ms);
+    of_flows.into_iter().enumerate().map(|(index, flow)| flow.or(step(index)).unwrap_or(bounds.timeout_ms)).collect()
 }
 
 /// Evaluates texts over `config` alone.

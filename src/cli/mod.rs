@@ -27,6 +27,7 @@ pub mod run;
 mod runs;
 mod schema;
 pub mod settings;
+mod simulate;
 pub mod spending;
 mod status;
 mod stop;
@@ -72,6 +73,7 @@ enum Command {
     Demo(demo::Args),
     Init(init::Args),
     Validate(validate::Args),
+    Simulate(simulate::Args),
     Graph(graph::Args),
     Reference(reference::Args),
     Schema(schema::Args),
@@ -130,6 +132,7 @@ impl Cli {
             Command::Watchdog(args) => watchdog::run(&args),
             Command::Trigger(words) => trigger(words),
             Command::Validate(args) => validate::run(&args),
+            Command::Simulate(args) => simulate::run(&args),
             Command::Schema(args) => schema::run(&args),
             Command::Explain(args) => explain::run(&args),
             Command::Hook(args) => hook::run(&args),

@@ -2,10 +2,14 @@
 //!
 //! Used by tests and proofs; pure, like the machine itself.
 
+mod random;
+
+pub use random::{Odds, Outcome, random_run};
+
 use crate::base::Timestamp;
 use crate::check::plan::Plan;
 use crate::machine::{Command, Input, Machine, Note, NoteEvent, Prepared, Scripted};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -27,7 +31,7 @@ pub fn run(plan: Arc<Plan>, script: &Script, pick: impl FnMut(usize) -> usize) -
 
 /// Runs the machine to its end; `decide(cell, round)` says how a cell ends, asked once for each run of a cell when it starts.
 pub fn drive(plan: Arc<Plan>, mut decide: impl FnMut(&str, u32) -> Scripted, mut pick: impl FnMut(usize) -> usize) -> Vec<Note> {
-    let prepared = Prepared { run_id: "simulation".to_owned(), ..Prepared::default() };
+    let prepared = Prepared { run_id: "simulation".to_owned(), params: params(&plan), ..Prepared::default() };
     let mut machine = Machine::simulated(plan, prepared);
     let mut waiting: Vec<(String, Scripted)> = Vec::new();
     let mut notes = Vec::new();
@@ -56,6 +60,12 @@ pub fn drive(plan: Arc<Plan>, mut decide: impl FnMut(&str, u32) -> Scripted, mut
         let (cell, outcome) = waiting.remove(index);
         commands = machine.apply(Input::Scripted { cell, outcome, at: Timestamp::default() });
     }
+}
+
+/// Something for every entry that a run takes from its parameters.
+fn params(plan: &Plan) -> Map<String, Value> {
+    let entries = plan.net().cells.iter().filter(|cell| cell.entry).flat_map(|cell| &cell.slots).filter(|slot| !slot.fed);
+    entries.filter_map(|slot| slot.term.alternatives.first()).map(|name| (name.to_string(), Value::Null)).collect()
 }
 
 /// The trace of a run: its notes in the order of everything, one line each.

@@ -57,13 +57,11 @@ fn outcomes(plan: &Plan, cell: &NetCell) -> Vec<Scripted> {
 /// Choices already made, by (round, cell).
 type Choices = BTreeMap<(u32, String), usize>;
 
+/// A choice that was met, with how many ways it has.
+type Met = ((u32, String), usize);
+
 /// One run up to the end of `until`, with the choices given and the first of every other; the choices met in that round, with how many there are.
-fn attempt(
-    plan: &Arc<Plan>,
-    all: &BTreeMap<String, Vec<Scripted>>,
-    given: &Choices,
-    until: u32,
-) -> (Vec<Note>, Vec<((u32, String), usize)>) {
+fn attempt(plan: &Arc<Plan>, all: &BTreeMap<String, Vec<Scripted>>, given: &Choices, until: u32) -> (Vec<Note>, Vec<Met>) {
     let mut met = Vec::new();
     let decide = |cell: &str, round: u32| {
         if round > until {
@@ -255,7 +253,7 @@ fn document(sketch: &Sketch) -> Value {
                 flow["loop"] = json!(true);
             }
         }
-        if when % 8 == 0 {
+        if when.is_multiple_of(8) {
             flow["when"] = json!("true");
         }
         flows.push(flow);

@@ -262,3 +262,8 @@ fn every_code_has_exactly_one_manual() {
 fn rules_between_items_get_their_findings() {
     hold("rules");
 }
+
+#[test]
+fn what_documents_do_gets_its_findings() {
+    hold("proof");
+}

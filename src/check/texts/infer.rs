@@ -448,7 +448,7 @@ fn each_expr(stmts: &[Stmt], visit: &mut dyn FnMut(&Expr)) {
             Stmt::Show(e) => visit(e),
             Stmt::For(_, over, filter, body, otherwise) => {
                 visit(over);
-                filter.iter().for_each(|e| visit(e));
+                filter.iter().for_each(&mut *visit);
                 each_expr(body, visit);
                 each_expr(otherwise, visit);
             }
@@ -458,7 +458,7 @@ fn each_expr(stmts: &[Stmt], visit: &mut dyn FnMut(&Expr)) {
                 each_expr(no, visit);
             }
             Stmt::Set(_, value, body) => {
-                value.iter().for_each(|e| visit(e));
+                value.iter().for_each(&mut *visit);
                 each_expr(body, visit);
             }
             Stmt::With(pairs, body) => {

@@ -9,8 +9,6 @@
 //! Values of these types have no order, or cannot be reckoned with together: a text with a number, a list with a text.
 //! # RSF933 comparison that is never true (warning)
 //! Values of different types are never equal.
-//! # RSF934 text that does not compile
-//! An expression or a template does not parse, is too large, or uses a function, a filter, a test or a statement that does not exist. `rsf reference` lists them.
 //! # RSF935 rendered file that does not exist
 //! `render` names a file that is not among the bundle's prompts.
 
@@ -22,7 +20,6 @@ mod ty;
 use super::{BundleFile, Context, shown};
 use crate::base::{FileId, Problem, Severity, Span};
 use crate::rule::grammar::{parse_expression, parse_template};
-use crate::rule::{Engine, ExprError, Limits};
 use infer::{Infer, Names, Reading};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -32,8 +29,9 @@ use ty::Ty;
 const RENDERS: usize = 6;
 
 pub(super) fn check(context: &mut Context<'_>) {
-    let mut texts = Texts { context, engine: Engine::new(Limits::default()), problems: Vec::new(), said: BTreeSet::new() };
-    texts.files_compile();
+    let before = places::before(context);
+    let common = places::common(context, &before);
+    let mut texts = Texts { context, before, common, problems: Vec::new(), said: BTreeSet::new() };
     places::check(&mut texts);
     let problems = texts.problems;
     context.problems.extend(problems);
@@ -42,7 +40,10 @@ pub(super) fn check(context: &mut Context<'_>) {
 /// What all parts of this look share.
 struct Texts<'c, 'a> {
     context: &'c Context<'a>,
-    engine: Engine,
+    /// What stands before a run exists.
+    before: Names,
+    /// What every cell and program sees.
+    common: Names,
     problems: Vec<Problem>,
     /// A prompt file that is used by many is told of once per place in it.
     said: BTreeSet<(FileId, u32, String)>,
@@ -57,16 +58,6 @@ enum Place<'p> {
 }
 
 impl<'a> Texts<'_, 'a> {
-    /// Prompt files compile, whether they are used or not.
-    fn files_compile(&mut self) {
-        let context = self.context;
-        for (path, file) in context.files.iter().filter(|(path, _)| path.starts_with("prompts/")) {
-            if let Err(error) = self.engine.add_file(path, &file.text) {
-                self.broken(&Place::File(file), &error);
-            }
-        }
-    }
-
     fn span(&self, place: &Place<'_>, at: Option<(usize, usize)>) -> (FileId, Span) {
         match place {
             Place::File(file) => (file.id, at.map_or(Span::new(0, 0), |(start, end)| Span::new(start, end))),
@@ -100,11 +91,6 @@ impl<'a> Texts<'_, 'a> {
         }
     }
 
-    fn broken(&mut self, place: &Place<'_>, error: &ExprError) {
-        let help = "`rsf reference` lists what texts may use".to_owned();
-        self.say(place, error.range, "RSF934", Severity::Error, error.message.clone(), help);
-    }
-
     fn read(&mut self, place: &Place<'_>, reading: Reading, names: &Names, depth: usize) {
         for fault in reading.faults {
             self.say(place, Some(fault.at), fault.code, fault.severity, fault.message, fault.help);
@@ -130,10 +116,7 @@ impl<'a> Texts<'_, 'a> {
     /// A bare expression of the document; gives its type.
     fn expression(&mut self, pointer: &str, source: &str, names: &Names) -> Ty {
         let place = Place::At(pointer);
-        if let Err(error) = self.engine.add_expression(source) {
-            self.broken(&place, &error);
-            return Ty::Any;
-        }
+        // What does not compile has a finding of its own (sealing).
         let Ok(tree) = parse_expression(source) else { return Ty::Any };
         let mut infer = Infer::new(names);
         let ty = infer.expression(&tree);
@@ -157,9 +140,6 @@ impl<'a> Texts<'_, 'a> {
             return;
         }
         let place = Place::At(pointer);
-        if let Err(error) = self.engine.add_text(source) {
-            return self.broken(&place, &error);
-        }
         let Ok(tree) = parse_template(source) else { return };
         let mut infer = Infer::new(names);
         infer.template(&tree);

@@ -11,7 +11,7 @@ pub(super) fn check(texts: &mut Texts<'_, '_>) {
     let workflow = texts.context.workflow;
     root(texts);
     for (event, ops) in &workflow.execution.on {
-        let mut names = if event == "accept" { before(texts.context) } else { common(texts.context) };
+        let mut names = if event == "accept" { texts.before.clone() } else { texts.common.clone() };
         if event == "attempt" || event == "failure" {
             names.insert("error".to_owned(), error());
         }
@@ -22,14 +22,17 @@ pub(super) fn check(texts: &mut Texts<'_, '_>) {
     }
     for flow in &workflow.flows {
         if let Some(when) = &flow.when {
-            let names = of_flow(texts.context, flow);
+            let names = of_flow(texts, flow);
             texts.condition(&format!("{}/when", flow.at), when, &names);
         }
     }
 }
 
 fn cell(texts: &mut Texts<'_, '_>, cell: &Cell) {
-    let mut names = of_cell(texts.context, cell);
+    if cell.run.is_none() && cell.each.is_none() && cell.timeout.is_none() && cell.retry.is_none() && cell.recover.is_empty() {
+        return;
+    }
+    let mut names = of_cell(texts, cell);
     if let Some(each) = &cell.each {
         let over = texts.expression(&format!("{}/each", cell.at), each, &names);
         names.insert("item".to_owned(), over.element());
@@ -40,6 +43,9 @@ fn cell(texts: &mut Texts<'_, '_>, cell: &Cell) {
     }
     if let Some(Value::String(max)) = cell.retry.as_ref().map(|retry| &retry.max) {
         texts.text(&format!("{}/retry/max", cell.at), max, &names);
+    }
+    if let Some(backoff) = cell.retry.as_ref().and_then(|retry| retry.backoff.as_ref()) {
+        texts.text(&format!("{}/retry/backoff", cell.at), backoff, &names);
     }
     if let Some(run) = &cell.run {
         programs::check(texts, run, &mut names.clone(), Some(cell));
@@ -52,7 +58,7 @@ fn cell(texts: &mut Texts<'_, '_>, cell: &Cell) {
 
 fn root(texts: &mut Texts<'_, '_>) {
     let execution = &texts.context.workflow.execution;
-    let names = before(texts.context);
+    let names = texts.before.clone();
     for (name, text) in execution.ids.iter().filter(|(name, _)| *name != "session_id") {
         texts.text(&format!("/ids/{name}"), text, &names);
     }
@@ -60,7 +66,7 @@ fn root(texts: &mut Texts<'_, '_>) {
         texts.condition(&format!("{}/assert", constraint.at), &constraint.assert, &names);
         texts.text(&format!("{}/message", constraint.at), &constraint.message, &names);
     }
-    let names = common(texts.context);
+    let names = texts.common.clone();
     for (index, view) in execution.view.iter().enumerate() {
         texts.expression(&format!("/view/{index}/value"), &view.value, &names);
     }
@@ -79,7 +85,7 @@ fn root(texts: &mut Texts<'_, '_>) {
 }
 
 /// What stands before a run exists.
-fn before(context: &Context<'_>) -> Names {
+pub(super) fn before(context: &Context<'_>) -> Names {
     let execution = &context.workflow.execution;
     let params = execution.params.as_ref().map_or(Ty::Any, |schema| Ty::of_schema(schema, schema, 0));
     let text = || Ty::Text;
@@ -108,8 +114,8 @@ fn state(context: &Context<'_>) -> Ty {
 }
 
 /// What every cell and program sees.
-pub(super) fn common(context: &Context<'_>) -> Names {
-    let mut names = before(context);
+pub(super) fn common(context: &Context<'_>, before: &Names) -> Names {
+    let mut names = before.clone();
     let number = |name: &str| (name.to_owned(), Ty::Number);
     let sum = || {
         let numbers = ["input", "cached", "output", "tokens", "cost", "exchanges"].map(|name| (name.to_owned(), Ty::Number));
@@ -147,8 +153,9 @@ fn error() -> Ty {
 }
 
 /// What a cell sees when it begins.
-fn of_cell(context: &Context<'_>, cell: &Cell) -> Names {
-    let mut names = common(context);
+fn of_cell(texts: &Texts<'_, '_>, cell: &Cell) -> Names {
+    let context = texts.context;
+    let mut names = texts.common.clone();
     let mut inputs: Vec<(String, Ty)> = Vec::new();
     for entry in &cell.inputs {
         let listed: usize =
@@ -210,9 +217,10 @@ pub(super) fn of_file(context: &Context<'_>, path: &str) -> Ty {
     schema.map_or(Ty::Any, |schema| Ty::of_schema(&schema, &schema, 0))
 }
 
-fn of_flow(context: &Context<'_>, flow: &Flow) -> Names {
+fn of_flow(texts: &Texts<'_, '_>, flow: &Flow) -> Names {
+    let context = texts.context;
     let sender = context.net.find(&flow.from).and_then(|index| context.net.cells.get(index));
-    let mut names = sender.map_or_else(|| common(context), |info| of_cell(context, info.cell));
+    let mut names = sender.map_or_else(|| texts.common.clone(), |info| of_cell(texts, info.cell));
     for name in ["usage", "run"] {
         names.remove(name);
     }

@@ -121,7 +121,9 @@ fn rules(texts: &mut Texts<'_, '_>, op: &Op, name: &str, with: &Map<String, Valu
         }
         None => return Ty::Any,
     };
-    for missing in table.inputs.keys().filter(|input| !with.contains_key(*input)) {
+    // A slip in a name is one finding, not one for the name given and one for the name asked for.
+    let strange = with.keys().any(|input| !table.inputs.contains_key(input));
+    for missing in table.inputs.keys().filter(|input| !strange && !with.contains_key(*input)) {
         let message = format!("the table `{}` asks for `{}`", super::shown(name), super::shown(missing));
         texts.say(&Place::At(&op.at), None, "RSF931", Severity::Error, message, "give it in `with`".to_owned());
     }
@@ -160,7 +162,8 @@ fn call(texts: &mut Texts<'_, '_>, op: &Op, name: &str, with: &Map<String, Value
     let Some(tool) = tools::find(name) else { return Ty::Any };
     let known = tool.arguments.get("properties").and_then(Value::as_object);
     let required = tool.arguments.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-    for missing in required.filter(|argument| !with.contains_key(*argument)) {
+    let strange = with.keys().any(|argument| known.is_some_and(|known| !known.contains_key(argument)));
+    for missing in required.filter(|argument| !strange && !with.contains_key(*argument)) {
         let message = format!("the tool `{name}` asks for `{missing}`");
         texts.say(&Place::At(&op.at), None, "RSF931", Severity::Error, message, "give it in `with`".to_owned());
     }
@@ -169,7 +172,11 @@ fn call(texts: &mut Texts<'_, '_>, op: &Op, name: &str, with: &Map<String, Value
         let message = format!("the tool `{name}` has no argument `{}`", super::shown(extra));
         texts.say(&Place::At(&key(&op.at, "with", extra)), None, "RSF931", Severity::Error, message, help);
     }
-    Ty::of_schema(&tool.result, &tool.result, 0)
+    match Ty::of_schema(&tool.result, &tool.result, 0) {
+        // A tool gives what it says, and nothing else.
+        Ty::Object(fields) => Ty::closed(fields.known.clone()),
+        other => other,
+    }
 }
 
 /// An agent's texts and prompts; what it answers.
