@@ -69,6 +69,10 @@ fn run(plan: &Arc<Plan>, journal: impl FnOnce(Header) -> Journal) -> usize {
         stop_requested: Arc::new(|| false),
         clock: Arc::new(SystemClock),
         exit: Arc::new(|_| 0),
+        facts: Vec::new(),
+        abort: None,
+        heartbeat: None,
+        disk_full: None,
         grace: Duration::from_secs(1),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();

@@ -15,6 +15,9 @@ pub mod check;
 pub mod cli;
 pub mod driver;
 pub mod executor;
+#[deny(clippy::disallowed_methods, clippy::disallowed_types)]
+pub mod governor;
+pub mod hook;
 pub mod journal;
 pub mod knowledge;
 #[deny(clippy::disallowed_methods, clippy::disallowed_types)]

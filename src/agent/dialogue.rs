@@ -143,6 +143,19 @@ pub struct ModelReply {
     pub model: String,
     /// Wall time of the exchange in milliseconds.
     pub latency_ms: u64,
+    /// What it cost by the provider's prices, in millionths of their currency; `None` where no prices are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<i64>,
+}
+
+/// What exchanges without a usable answer cost all the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// Tokens used.
+    pub tokens: Tokens,
+    /// As [`ModelReply::cost`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<i64>,
 }
 
 /// Kinds of failure of a cell (docs/language.md, "Failure"); also the names `retry.on` uses.
@@ -195,12 +208,22 @@ pub struct Failure {
     pub kind: FailureKind,
     /// Lower-case sentence.
     pub message: String,
+    /// What a failed exchange used up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
 }
 
 impl Failure {
     /// A failure of `kind`.
     #[must_use]
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, message: message.into(), spent: None }
+    }
+
+    /// The same failure with what it used up, if anything.
+    #[must_use]
+    pub fn having_spent(self, tokens: Tokens) -> Self {
+        let used = tokens.input > 0 || tokens.output > 0;
+        Self { spent: used.then_some(Spent { tokens, cost: None }), ..self }
     }
 }

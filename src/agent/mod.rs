@@ -11,4 +11,5 @@ mod session;
 pub use dialogue::*;
 pub use reader::{ReadFault, Repair, read_json};
 pub use record::SessionRecord;
+pub(crate) use session::refusals;
 pub use session::{Next, OutputContract, Session, SessionSpec};

@@ -24,8 +24,11 @@ pub struct SessionRecord {
     /// Sum over the exchanges.
     #[serde(serialize_with = "with_total")]
     pub tokens: Tokens,
-    /// Calls that the permission gate refused.
+    /// What the permission gate refused to the session, what the kernel refused to the programs it started, and what the governor said in vain.
     pub risk_flags: Vec<String>,
+    /// The part of `risk_flags` that the governor raised: each becomes a log record.
+    #[serde(skip)]
+    pub violations: Vec<String>,
 }
 
 fn with_total<S: Serializer>(tokens: &Tokens, serializer: S) -> Result<S::Ok, S::Error> {

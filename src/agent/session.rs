@@ -4,11 +4,13 @@
 //! starts no other session.
 
 mod calls;
+mod governed;
 #[cfg(test)]
 mod tests;
 
 use super::answer::{self, Answer};
 use super::{Asker, Failure, FailureKind, Finish, Message, ModelReply, ModelRequest, SessionRecord, ToolCall, ToolSpec};
+use crate::governor::Watch;
 use crate::model::tool::{ToolError, ToolErrorKind};
 use serde_json::Value;
 use std::collections::{BTreeSet, VecDeque};
@@ -61,6 +63,8 @@ pub struct SessionSpec {
     pub max_repairs: u32,
     /// Bytes kept of one tool answer.
     pub output_bytes: usize,
+    /// Speaks when the model wants to finish.
+    pub governor: Option<Watch>,
 }
 
 /// What the session wants next.
@@ -145,7 +149,10 @@ impl Session {
         }
         let reply = match result {
             Ok(reply) => reply,
-            Err(failure) => return self.fail(failure.kind, failure.message),
+            Err(failure) => {
+                self.record.add_tokens(failure.spent.unwrap_or_default().tokens);
+                return self.fail(failure.kind, failure.message);
+            }
         };
         self.record.add_tokens(reply.tokens);
         self.record.latency_ms = self.record.latency_ms.saturating_add(reply.latency_ms);
@@ -156,14 +163,28 @@ impl Session {
         if reply.finish == Finish::Filtered {
             return self.fail(FailureKind::Refusal, "the provider's filter stopped the answer".to_owned());
         }
-        if reply.calls.is_empty() { self.conclude(reply) } else { self.take_calls(reply) }
+        if !reply.calls.is_empty() {
+            return self.take_calls(reply);
+        }
+        match self.held_back(&reply) {
+            Some(next) => next,
+            None => self.conclude(reply),
+        }
     }
 
     /// Feeds what came of [`Next::Call`].
     pub fn tool(&mut self, result: Result<Value, ToolError>) -> Next {
         let Some(call) = self.current.take() else { return self.misuse("tool") };
+        if let Some(watch) = &mut self.spec.governor {
+            watch.answered(result.is_ok());
+        }
         let content = match result {
-            Ok(value) => value.to_string(),
+            Ok(value) => {
+                let tool = calls::dotted(&call.name);
+                let refused = refusals(&value).map(|line| clip(&format!("{tool}: a started program was refused: {line}")));
+                self.record.risk_flags.extend(refused);
+                value.to_string()
+            }
             Err(error) => {
                 let line = format!("{}: {}", calls::dotted(&call.name), error.message);
                 if error.kind == ToolErrorKind::Denied {
@@ -264,6 +285,7 @@ impl Session {
 
     fn end(&mut self, kind: FailureKind, message: String) -> Next {
         self.over = true;
+        self.last_judgement();
         self.queue.clear();
         self.current = None;
         Next::Failed(Failure::new(kind, message))
@@ -272,6 +294,11 @@ impl Session {
     fn misuse(&mut self, fed: &str) -> Next {
         self.end(FailureKind::Crash, format!("the session was fed `{fed}` when it was not due"))
     }
+}
+
+/// What the kernel refused to a started program, as the result of its call tells.
+pub(crate) fn refusals(result: &Value) -> impl Iterator<Item = &str> {
+    result.get("refused").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
 fn listed(faults: &[String]) -> String {

@@ -30,3 +30,11 @@ pub const ROUNDS: u32 = 1000;
 pub const FILE_BYTES: u64 = 8 * 1024 * 1024;
 /// Highest count of a term.
 pub const MAX_COUNT: u8 = 99;
+/// Largest file a confined program may write, in bytes.
+pub const CHILD_FILE_BYTES: u64 = 4 * 1024 * 1024 * 1024;
+/// Memory a confined program may have for data, per process, in bytes.
+pub const CHILD_DATA_BYTES: u64 = 8 * 1024 * 1024 * 1024;
+/// Files a confined program may hold open.
+pub const CHILD_OPEN_FILES: u64 = 4096;
+/// Tasks that confined programs may start beyond those that run.
+pub const CHILD_TASKS: u64 = 2048;

@@ -71,6 +71,20 @@ impl Bundle {
         Some(Self { files, ..Self::of(format!("workflows/{name}.json"), file.contents().to_vec()) })
     }
 
+    /// The text of one built-in file, by its path from the bundle's root.
+    #[must_use]
+    pub fn embedded_text(path: &str) -> Option<&'static str> {
+        let (folder, inner) = path.split_once('/')?;
+        let dir = match folder {
+            "workflows" => &WORKFLOWS,
+            "prompts" => &PROMPTS,
+            "schemas" => &SCHEMAS,
+            "samples" => &SAMPLES,
+            _ => return None,
+        };
+        dir.get_file(inner)?.contents_utf8()
+    }
+
     /// Names of the built-in workflows, sorted.
     #[must_use]
     pub fn embedded_names() -> Vec<String> {

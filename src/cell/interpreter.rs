@@ -5,14 +5,16 @@ use super::emission::{Emitted, Envelope, OutEntry, entry_of};
 use super::position::{Branch, Frame, list_at};
 use super::sessions::{Talk, single_agent};
 use super::stores::{StoreOrder, store_order};
-use crate::agent::{Asker, Failure, FailureKind, ModelReply, ModelRequest};
+use crate::agent::{Failure, FailureKind, ModelReply, ModelRequest};
 use crate::base::{Limits, Timestamp};
+use crate::governor::Governor;
 use crate::model::tool::{ToolError, ToolRequest};
 use crate::model::{Op, OpKind, Policy, TypeRef, Workflow};
 use crate::rule::{CompiledTable, Engine, ExprError, Scope, Val};
 use crate::schema::{Schema, TypeSchemas};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What interpretation reads of the plan.
 #[derive(Clone, Copy)]
@@ -23,6 +25,8 @@ pub struct Host<'a> {
     pub engine: &'a Engine,
     /// Its decision tables.
     pub tables: &'a BTreeMap<String, CompiledTable>,
+    /// Governors' tables, by path.
+    pub governors: &'a BTreeMap<String, Arc<Governor>>,
     /// Schemas of handovers.
     pub schemas: &'a TypeSchemas,
     /// Schemas of agent operations with an `output` of their own, by pointer.
@@ -143,6 +147,7 @@ pub struct Interpreter {
     pub(super) sessions: u32,
     pub(super) operations: u64,
     pub(super) risks: Vec<String>,
+    pub(super) violations: Vec<String>,
     pub(super) now: Timestamp,
 }
 
@@ -174,6 +179,7 @@ impl Interpreter {
             sessions: 0,
             operations: 0,
             risks: Vec::new(),
+            violations: Vec::new(),
             now: Timestamp::default(),
         }
     }
@@ -211,6 +217,7 @@ impl Interpreter {
                 self.converse(host, ops, talk, next)
             }
             (Waiting::Tool(bind), Ok(value)) => {
+                self.note_refusals(&value);
                 self.result(bind.as_deref(), value);
                 self.run(host, ops)
             }
@@ -475,18 +482,6 @@ impl Interpreter {
     /// Milliseconds left of the attempt.
     pub(super) fn time_left(&self) -> u64 {
         u64::try_from(self.who.deadline.0 - self.now.0).unwrap_or(0).max(1)
-    }
-
-    pub(super) fn asker(&self) -> Asker {
-        Asker {
-            role: self.who.role.clone(),
-            cell: self.who.cell.clone(),
-            round: self.who.round,
-            attempt: self.who.attempt,
-            item: self.who.item,
-            session: self.sessions,
-            turn: 0,
-        }
     }
 }
 

@@ -5,11 +5,13 @@ use super::grants::grants;
 use super::interpreter::Control;
 use super::interpreter::{Host, Interpreter, Step, Waiting, at};
 use super::stores::plain;
-use crate::agent::{Failure, FailureKind, Next, OutputContract, Session, SessionSpec, ToolSpec};
+use crate::agent::{Asker, Failure, FailureKind, Next, OutputContract, Session, SessionSpec, ToolSpec};
+use crate::governor::{Governor, Watch};
 use crate::model::tool::ToolRequest;
 use crate::model::{Agent, Op, OpKind, Policy, Prompt};
 use crate::rule::{ExprError, to_json};
 use serde_json::Value;
+use std::sync::Arc;
 
 /// Local name under which the answer of a lone agent operation is kept until the cell emits it.
 pub(super) const ANSWER: &str = "answer";
@@ -27,6 +29,11 @@ pub(super) struct Talk {
 }
 
 impl Interpreter {
+    /// Violations of what a governor said, since the last call; each is among the risk flags as well.
+    pub fn take_violations(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.violations)
+    }
+
     pub(super) fn open_session(&mut self, host: &Host<'_>, op: &Op, agent: &Agent) -> Result<Control, Failure> {
         self.sessions += 1;
         let defaults = host.workflow.roles.iter().find(|r| r.id == self.who.role).and_then(|r| r.agent.as_ref());
@@ -52,7 +59,12 @@ impl Interpreter {
         };
         self.scope.set_json("session_id", &Value::from(session_id.clone()));
         let system = self.prompt(host, op, agent.system.as_ref().or(defaults.and_then(|d| d.system.as_ref())))?;
-        let prompt = self.prompt(host, op, agent.prompt.as_ref().or(defaults.and_then(|d| d.prompt.as_ref())))?;
+        let mut prompt = self.prompt(host, op, agent.prompt.as_ref().or(defaults.and_then(|d| d.prompt.as_ref())))?;
+        let governor = self.governor(host, agent.governor.as_deref().or(defaults.and_then(|d| d.governor.as_deref())), &session_id)?;
+        if let Some(constraint) = governor.as_ref().and_then(|(_, governor)| governor.options.constraint.as_ref()) {
+            let text = host.engine.file(constraint, &self.scope).map_err(|e| at(op, &e))?;
+            prompt = [prompt.trim_end(), text.trim_end()].join("\n\n").trim_start().to_owned();
+        }
         let tools = agent.tools.as_ref().or(defaults.and_then(|d| d.tools.as_ref())).map_or(&[][..], Vec::as_slice);
         let turns = agent.max_turns.as_ref().or(defaults.and_then(|d| d.max_turns.as_ref()));
         let max_turns = self.turns(host, op, turns)?;
@@ -67,7 +79,23 @@ impl Interpreter {
             max_turns,
             max_repairs: host.limits.repairs,
             output_bytes: host.limits.output_bytes,
+            governor: governor.map(|(watch, _)| watch),
         })
+    }
+
+    /// The governor of a session. The kind and name of the task are `config.task` and `config.task_id`, else nothing and the session's id.
+    fn governor(&self, host: &Host<'_>, path: Option<&str>, session_id: &str) -> Result<Option<(Watch, Arc<Governor>)>, Failure> {
+        let Some(path) = path else { return Ok(None) };
+        let Some(governor) = host.governors.get(path) else {
+            return Err(Failure::new(FailureKind::Fail, format!("the governor `{path}` is not part of the plan")));
+        };
+        let config = |name: &str| {
+            let value = self.scope.get("config").and_then(|config| config.get_attr(name).ok());
+            value.and_then(|value| value.as_str().map(str::to_owned)).filter(|text| !text.is_empty())
+        };
+        let (task, id) = (config("task").unwrap_or_default(), config("task_id").unwrap_or_else(|| session_id.to_owned()));
+        let watch = Watch::new(Arc::clone(governor), host.engine.clone(), &task, &id);
+        Ok(Some((watch, Arc::clone(governor))))
     }
 
     fn output_contract(&self, host: &Host<'_>, agent: &Agent) -> OutputContract {
@@ -179,11 +207,30 @@ impl Interpreter {
         let record = talk.session.record();
         let flags = record.risk_flags.iter().map(|flag| format!("{}: {flag}", self.who.cell));
         self.risks.extend(flags);
+        self.violations.extend(record.violations.iter().cloned());
         let mut value = serde_json::to_value(&record).unwrap_or(Value::Null);
         if let Some(tokens) = value.get_mut("tokens").and_then(Value::as_object_mut) {
             tokens.insert("total".to_owned(), Value::from(record.tokens.input + record.tokens.output));
         }
         self.bind("session", value);
+    }
+
+    pub(super) fn asker(&self) -> Asker {
+        Asker {
+            role: self.who.role.clone(),
+            cell: self.who.cell.clone(),
+            round: self.who.round,
+            attempt: self.who.attempt,
+            item: self.who.item,
+            session: self.sessions,
+            turn: 0,
+        }
+    }
+
+    /// What the kernel refused to a program that this program of the cell started.
+    pub(super) fn note_refusals(&mut self, result: &Value) {
+        let refused = crate::agent::refusals(result);
+        self.risks.extend(refused.map(|line| format!("{}: a started program was refused: {line}", self.who.cell)));
     }
 
     pub(super) fn tool_request(

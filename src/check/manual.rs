@@ -1,7 +1,7 @@
 //! The manual of every finding, taken from the docs of the files that make them, so that it cannot stand apart from them.
 
 /// The files whose docs describe codes.
-const SOURCES: [&str; 19] = [
+const SOURCES: [&str; 20] = [
     include_str!("../syntax/manual.rs"),
     include_str!("../model/decode/mod.rs"),
     include_str!("../model/decode/operation.rs"),
@@ -14,6 +14,7 @@ const SOURCES: [&str; 19] = [
     include_str!("execution.rs"),
     include_str!("operations.rs"),
     include_str!("files.rs"),
+    include_str!("table.rs"),
     include_str!("sealing.rs"),
     include_str!("tables.rs"),
     include_str!("proof/mod.rs"),

@@ -17,6 +17,7 @@ mod proof;
 mod references;
 mod rights;
 mod sealing;
+mod table;
 mod tables;
 mod texts;
 mod typing;
@@ -32,6 +33,7 @@ use std::sync::Arc;
 
 pub use execution::silent_cells;
 pub use manual::{codes, explain};
+pub use table::check_table;
 pub use worst::{Worst, WorstCell, worst_case, worst_table};
 
 /// A file that stands beside the document.
@@ -70,8 +72,7 @@ pub fn prove(tree: &Tree, workflow: &Workflow, files: &BTreeMap<String, BundleFi
     if found.iter().any(|problem| problem.severity == Severity::Error) {
         return Vec::new();
     }
-    let passes: [Pass; 4] = [proof::check, texts::check, emission::check, rights::check];
-    run(tree, workflow, files, tools, found, &passes)
+    run(tree, workflow, files, tools, found, &[proof::check, texts::check, emission::check, rights::check])
 }
 
 type Pass = fn(&mut Context<'_>);

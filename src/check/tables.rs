@@ -23,7 +23,7 @@ use crate::model::{Agent, OpKind, Table, TableRef, decode_table};
 use crate::rule::{CompiledTable, Cover, CoverFinding, CoverKind, Engine, Limits, TableErrorKind, cover};
 use crate::syntax::{self, Node};
 use serde_json::{Map, Value};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn check(context: &mut Context<'_>) {
     let mut paths = BTreeSet::new();
@@ -42,10 +42,11 @@ pub(super) fn check(context: &mut Context<'_>) {
             }
         }
     }
-    paths.extend(governors(context).into_iter().filter_map(|agent| agent.governor.as_deref()));
+    let governors: BTreeSet<&str> = governors(context).into_iter().filter_map(|agent| agent.governor.as_deref()).collect();
+    paths.extend(&governors);
     for path in paths {
         if let Some(file) = context.files.get(path) {
-            context.problems.extend(of_file(file));
+            context.problems.extend(of_file(file, governors.contains(path).then_some(context.files)));
         }
     }
 }
@@ -64,7 +65,8 @@ fn governors<'a>(context: &Context<'a>) -> Vec<&'a Agent> {
 }
 
 /// Findings about a table in a file of its own. A file that cannot be read has findings elsewhere.
-fn of_file(file: &BundleFile) -> Vec<Problem> {
+/// With the bundle's files it is a governor's.
+fn of_file(file: &BundleFile, files: Option<&BTreeMap<String, BundleFile>>) -> Vec<Problem> {
     let (tree, problems) = syntax::parse(file.text.as_bytes(), file.id);
     let Some(root) = tree.root.as_ref().filter(|_| problems.iter().all(|problem| problem.severity != Severity::Error)) else {
         return Vec::new();
@@ -73,17 +75,22 @@ fn of_file(file: &BundleFile) -> Vec<Problem> {
     if problems.iter().any(|problem| problem.severity == Severity::Error) {
         return Vec::new();
     }
-    examine(&Place { root, file: file.id }, &table)
+    let place = Place { root, file: file.id };
+    let mut problems = examine(&place, &table);
+    if files.is_some() && problems.iter().all(|problem| problem.severity != Severity::Error) {
+        problems.extend(super::table::governor(&place, &table, files));
+    }
+    problems
 }
 
 /// Where a table stands.
-struct Place<'a> {
-    root: &'a Node,
-    file: FileId,
+pub(super) struct Place<'a> {
+    pub(super) root: &'a Node,
+    pub(super) file: FileId,
 }
 
 impl Place<'_> {
-    fn node(&self, pointer: &str) -> &Node {
+    pub(super) fn node(&self, pointer: &str) -> &Node {
         let mut node = self.root;
         for segment in syntax::pointer_segments(pointer) {
             let next = match segment.parse::<usize>() {
@@ -96,13 +103,13 @@ impl Place<'_> {
         node
     }
 
-    fn row(&self, row: usize, key: &str) -> Span {
+    pub(super) fn row(&self, row: usize, key: &str) -> Span {
         let node = self.node(&format!("/rules/{row}"));
         node.get(key).unwrap_or(node).head_span()
     }
 }
 
-fn examine(place: &Place<'_>, table: &Table) -> Vec<Problem> {
+pub(super) fn examine(place: &Place<'_>, table: &Table) -> Vec<Problem> {
     let mut engine = Engine::new(Limits::default());
     if let Err(faults) = CompiledTable::compile(table, &mut engine) {
         // Schemas have a code of their own.
@@ -173,7 +180,7 @@ fn with_others(mut problem: Problem, place: &Place<'_>, finding: &CoverFinding) 
 }
 
 /// Inputs in a few words.
-fn example(witness: &Map<String, Value>) -> String {
+pub(super) fn example(witness: &Map<String, Value>) -> String {
     let shown: Vec<String> =
         witness.iter().take(12).map(|(name, value)| format!("{} = {}", super::shown(name), super::shown(&value.to_string()))).collect();
     if shown.is_empty() { "anything".to_owned() } else { shown.join(", ") }

@@ -197,8 +197,8 @@ impl<'a> Known<'a> {
                 None
             })
         };
-        let written = cell.retry.as_ref().and_then(|retry| retry.backoff.clone());
-        let backoff = written.and_then(|text| self.text(&text)).and_then(|value| duration_ms(&value)).unwrap_or(0);
+        let backoff_text = cell.retry.as_ref().and_then(|retry| retry.backoff.as_deref());
+        let backoff: u64 = backoff_text.and_then(|text| self.text(text)).and_then(|value| duration_ms(&value)).unwrap_or(0);
         // Doubled each time: the sum is less than twice the last.
         let waits = (1..attempts.min(40)).fold(0_u64, |sum, n| sum.saturating_add(backoff.saturating_mul(1_u64 << (n - 1).min(40))));
         let runs = attempts.saturating_add(u64::from(!cell.recover.is_empty()));

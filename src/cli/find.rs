@@ -10,6 +10,14 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// What was looked for and where, with the names that exist.
 pub fn find(name: &str, folder: Option<&Path>) -> Result<Loaded, String> {
+    let found = look(name, folder)?;
+    if found.is_table {
+        return Err(format!("`{}` is a decision table: workflows use it, it does not run by itself", name.escape_debug()));
+    }
+    Ok(found)
+}
+
+fn look(name: &str, folder: Option<&Path>) -> Result<Loaded, String> {
     // A bare word is no file where anything else bears the name: a project that is worked on could hold one.
     let path = name.contains('/') || name.contains(std::path::MAIN_SEPARATOR) || name.ends_with(".json");
     if name == "-" || (path && Path::new(name).is_file()) {

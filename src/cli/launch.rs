@@ -2,23 +2,28 @@
 
 use super::ready::{Refused, refuse};
 use super::run::Format;
-use super::{Status, complain, leftovers, tidy};
+use super::watchdog::{self, Leash};
+use super::{Status, complain, guard, leftovers, reserve, tidy};
 use crate::base::digest_json;
 use crate::check::plan::{self, Plan};
-use crate::driver::{Driver, DriverError, Event, Options, RunEnd, listen, past_events};
+use crate::driver::{Driver, DriverError, Event, Heartbeat, Options, RunEnd, listen, past_events};
 use crate::executor::{Effects, Models, ProjectFiles};
 use crate::journal::{Durability, Header, Journal, Opened, Record, RunLock, run_folder};
 use crate::machine::{Machine, Prepared};
 use crate::provider::Providers;
+use crate::provider::recording::Recording;
 use crate::report::{Sheet, watch::Watch};
 use crate::tool::{ProjectConfig, Registry};
-use crate::world::{Clock, Root, SystemClock, git::Repo};
-use serde_json::{Value, json};
+use crate::world::{Clock, Root, SystemClock, git::Repo, support};
+use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc::unbounded_channel;
 
+/// File of the run directory by which a person asks for a stop.
+pub const STOP: &str = "STOP";
 /// How long cancelled effects may take to end.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -38,10 +43,29 @@ pub struct Launch {
     pub providers: Arc<Providers>,
     /// Globs of the workflow's own files inside the project.
     pub own_files: Vec<String>,
+    /// Nothing runs where the kernel cannot confine programs.
+    pub require_sandbox: bool,
     /// How progress is shown.
     pub format: Format,
     /// Branch to work on, where it is not the present one.
     pub branch: Option<String>,
+    /// How it is watched over.
+    pub supervision: Supervision,
+    /// Digests of what the document consists of (see [`super::changes`]).
+    pub parts: Map<String, Value>,
+}
+
+/// How a run is watched over.
+#[derive(Clone, Debug, Default)]
+pub struct Supervision {
+    /// A watchdog is started.
+    pub watched: bool,
+    /// Deaths of the engine so far.
+    pub deaths: u32,
+    /// The run is to be ended instead of gone on with: why.
+    pub abort: Option<String>,
+    /// Arguments of `rsf resume` for whoever goes on after a death.
+    pub again: Vec<String>,
 }
 
 /// Begins a run: from here on files are written.
@@ -65,6 +89,9 @@ pub fn begin(launch: &Launch) -> Result<Status, Refused> {
 
 /// Goes on with a run whose process ended; whoever opened its journal holds the project's lock.
 pub fn go_on(launch: &Launch, opened: Opened, _lock: &RunLock) -> Result<Status, Refused> {
+    if let Some(message) = guard::refusal(launch.require_sandbox, support()) {
+        return Err(refuse(Status::Rejected, &message));
+    }
     let dir = tidy::run_dir(launch.plan.workflow());
     let root = leftovers::open(&launch.root, &dir).map_err(|fault| refuse(Status::Code(1), &fault.to_string()))?;
     let left = leftovers::clear(&root, &dir, &opened.records);
@@ -86,7 +113,7 @@ fn header(launch: &Launch) -> Header {
         seed: 0,
         settings: json!({
             "config": settings.config, "limits": settings.limits, "params": settings.params, "prepared": launch.prepared,
-            "own_files": launch.own_files,
+            "own_files": launch.own_files, "parts": launch.parts, "require_sandbox": launch.require_sandbox,
         }),
     }
 }
@@ -108,7 +135,18 @@ fn drive(launch: &Launch, journal: Journal, records: Option<Vec<Record>>) -> Res
     let executor = Arc::new(effects(launch, root, scratch.path())?);
     let machine = Machine::new(Arc::clone(&launch.plan), launch.prepared.clone());
     let (sender, mut events) = unbounded_channel::<Event>();
-    let options = options(launch, journal.path());
+    let asked = Arc::new(AtomicBool::new(false));
+    let mut options = options(launch, journal.path(), &asked);
+    let mut journal = journal;
+    let reserve = reserve::make(&launch.root.join(&dir));
+    let relief = reserve.clone();
+    journal.relieve_with(move || relief.give_up());
+    let room = reserve.clone();
+    options.disk_full = Some(Arc::new(move || {
+        room.give_up();
+    }));
+    let leash = leash(launch, &dir);
+    options.heartbeat = Some(heartbeat(launch, &dir, leash.clone())?);
     let mut watch = watcher(launch);
     let places = places(launch);
     if let Some(records) = &records {
@@ -133,17 +171,33 @@ fn drive(launch: &Launch, journal: Journal, records: Option<Vec<Record>>) -> Res
     });
     // The sender went with the driver, so the watcher ends; a watcher that died has shown its own fault.
     let _ = shown.join();
-    Ok(status(launch, end))
+    if matches!(end, Ok(RunEnd::Ended { .. })) && asked.load(Ordering::SeqCst) {
+        // The request is answered; the next run is another matter.
+        let _ = std::fs::remove_file(launch.root.join(&dir).join(STOP));
+    }
+    reserve.give_up();
+    if let Some(leash) = leash {
+        leash.end();
+    }
+    let faults = launch.providers.recording().map(Recording::faults).unwrap_or_default();
+    faults.iter().for_each(|fault| complain(&format!("rsf: {fault}")));
+    let status = status(launch, end);
+    // A run that was answered otherwise than it asked shows nothing, whatever it ended as.
+    Ok(if faults.is_empty() { status } else { Status::Code(1) })
 }
 
 fn effects(launch: &Launch, root: Root, scratch: &Path) -> Result<Effects, Refused> {
     let failed = |message: String| refuse(Status::Code(1), &message);
+    let home = std::env::home_dir();
+    let further = guard::further(launch.plan.config(), home.as_deref()).map_err(failed)?;
     let config = ProjectConfig {
         root: launch.root.clone(),
         run_dir: tidy::run_dir(launch.plan.workflow()),
         scratch_root: scratch.to_path_buf(),
         protected: launch.own_files.clone(),
         output_bytes: launch.plan.limits().output_bytes,
+        further_read: further.read,
+        further_write: further.write,
     };
     let tools = Registry::new(config).map_err(|e| failed(e.to_string()))?;
     Ok(Effects {
@@ -153,14 +207,57 @@ fn effects(launch: &Launch, root: Root, scratch: &Path) -> Result<Effects, Refus
     })
 }
 
-fn options(launch: &Launch, journal: &Path) -> Options {
-    let stop = launch.root.join(tidy::run_dir(launch.plan.workflow())).join("STOP");
+/// A watchdog for this process, where one is wanted. A run without one is better than none.
+fn leash(launch: &Launch, dir: &str) -> Option<Leash> {
+    let supervision = &launch.supervision;
+    if !supervision.watched {
+        return None;
+    }
+    let rules = watchdog::Rules::of(launch.plan.config());
+    let args = watchdog::Args {
+        run: launch.prepared.run_id.clone(),
+        repo: launch.root.clone(),
+        dir: dir.to_owned(),
+        pid: std::process::id(),
+        timeout: rules.timeout.as_secs_f64(),
+        deaths: supervision.deaths,
+        restarts: rules.restarts,
+        again: supervision.again.clone(),
+    };
+    Leash::start(&args).map_err(|error| complain(&format!("rsf: the run is not watched over: {error}"))).ok()
+}
+
+/// The sign of life: a word to the watchdog, and the file `HEARTBEAT` for everybody else.
+fn heartbeat(launch: &Launch, dir: &str, leash: Option<Leash>) -> Result<(Duration, Heartbeat), Refused> {
+    let root = leftovers::open(&launch.root, dir).map_err(|e| refuse(Status::Code(1), &e.to_string()))?;
+    let (path, run) = (format!("{dir}/HEARTBEAT"), launch.prepared.run_id.clone());
+    let sign = move || {
+        leash.iter().for_each(Leash::beat);
+        let text = json!({"run": run, "pid": std::process::id(), "at": SystemClock.now().rfc3339()});
+        // On a full disk the watchdog hears of it all the same.
+        let _ = root.write_atomic(&path, format!("{text}\n").as_bytes());
+    };
+    Ok((watchdog::Rules::of(launch.plan.config()).every, Arc::new(sign)))
+}
+
+fn options(launch: &Launch, journal: &Path, asked: &Arc<AtomicBool>) -> Options {
+    let stop = launch.root.join(tidy::run_dir(launch.plan.workflow())).join(STOP);
+    let asked = Arc::clone(asked);
+    let deaths = launch.supervision.deaths;
     let plan = Arc::clone(&launch.plan);
     Options {
         run: launch.prepared.run_id.clone(),
         journal: journal.strip_prefix(&launch.root).unwrap_or(journal).to_string_lossy().into_owned(),
         project: super::ready::project(&launch.root),
-        stop_requested: Arc::new(move || stop.exists()),
+        stop_requested: Arc::new(move || {
+            let there = stop.exists();
+            asked.fetch_or(there, Ordering::SeqCst);
+            there
+        }),
+        facts: (deaths > 0).then(|| ("watchdog_deaths".to_owned(), Value::from(deaths))).into_iter().collect(),
+        abort: launch.supervision.abort.clone(),
+        heartbeat: None,
+        disk_full: None,
         clock: Arc::new(SystemClock),
         exit: Arc::new(move |result| exit_code(&plan, result)),
         grace: GRACE,
@@ -182,7 +279,11 @@ fn watcher(launch: &Launch) -> Watch {
 /// The journal is named by the last screen itself.
 fn places(launch: &Launch) -> Vec<(String, String)> {
     let dir = launch.root.join(tidy::run_dir(launch.plan.workflow()));
-    vec![("project".to_owned(), launch.root.display().to_string()), ("run directory".to_owned(), dir.display().to_string())]
+    vec![
+        ("project".to_owned(), launch.root.display().to_string()),
+        ("run directory".to_owned(), dir.display().to_string()),
+        ("sandbox".to_owned(), support().in_words()),
+    ]
 }
 
 fn status(launch: &Launch, end: Result<RunEnd, DriverError>) -> Status {

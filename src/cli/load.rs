@@ -4,7 +4,7 @@ use crate::base::{Label, Problem, Severity, SourceFile, Sources};
 use crate::bundle::{self, Bundle, BundleError};
 use crate::check::{self, BundleFile};
 use crate::model::{self, Workflow};
-use crate::syntax::{self, Tree};
+use crate::syntax::{self, Node, Tree};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -21,6 +21,8 @@ pub struct Loaded {
     pub sources: Sources,
     /// The document with its places.
     pub tree: Tree,
+    /// Whether it is a decision table in a file of its own, which can be checked and cannot run.
+    pub is_table: bool,
 }
 
 impl Loaded {
@@ -69,7 +71,17 @@ pub fn examine(bundle: Bundle) -> Loaded {
     // After a fault of syntax the rest may mean anything; only a repeated key leaves the meaning of everything else as it is.
     let readable = problems.iter().all(|problem| matches!(problem.code, "RSF105" | "RSF114"));
     let mut workflow = Workflow::default();
-    if readable {
+    let root = tree.root.as_ref().filter(|root| root.get("format").and_then(Node::as_str) == Some("decision-table"));
+    if let Some(root) = root.filter(|_| readable) {
+        let (table, shape) = model::decode_table(root, id, "");
+        let misshapen = shape.iter().any(|problem| problem.severity == Severity::Error);
+        problems.extend(shape);
+        if !misshapen {
+            // What came on standard input has no bundle.
+            let known = bundle.root.is_some() || !files.is_empty();
+            problems.extend(check::check_table(&tree, &table, known.then_some(&files)));
+        }
+    } else if readable {
         let tools: Vec<&str> = crate::model::tools::descriptors().iter().map(|tool| tool.name).collect();
         let repeated = problems.iter().any(|problem| problem.code == "RSF105");
         let (decoded, shape) = model::decode(&tree);
@@ -81,5 +93,6 @@ pub fn examine(bundle: Bundle) -> Loaded {
         problems.sort_by_key(|problem| problem.labels.first().map(|label| (label.file, label.span.start)));
         workflow = decoded;
     }
-    Loaded { bundle, workflow, problems, sources, tree }
+    let is_table = root.is_some();
+    Loaded { bundle, workflow, problems, sources, tree, is_table }
 }

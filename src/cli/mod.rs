@@ -1,25 +1,40 @@
 //! Commands: one file each, with its arguments and its function. Prints and ends with an exit status; decides nothing about documents.
 
+mod archive;
+mod changes;
+mod crash_log;
 pub mod demo;
 mod dry_run;
 mod explain;
 mod find;
 pub mod graph;
+pub mod guard;
+pub mod hook;
 pub mod init;
 mod launch;
 mod leftovers;
 pub mod load;
+mod logs;
 pub mod params;
 pub mod place;
 mod ready;
 pub mod reference;
+mod replay;
+mod reserve;
 pub mod resume;
+mod rewind;
 pub mod run;
+mod runs;
 mod schema;
 pub mod settings;
 mod simulate;
+pub mod spending;
+mod status;
+mod stop;
 mod tidy;
+mod undo;
 mod validate;
+mod watchdog;
 
 use clap::{Parser, Subcommand};
 use std::io::Write;
@@ -46,8 +61,15 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Run(run::Args),
+    Run(Box<run::Args>),
     Resume(resume::Args),
+    Runs(runs::Args),
+    Status(status::Args),
+    Logs(logs::Args),
+    Stop(stop::Args),
+    Replay(replay::Args),
+    Fork(rewind::Args),
+    Undo(undo::Args),
     Demo(demo::Args),
     Init(init::Args),
     Validate(validate::Args),
@@ -56,6 +78,10 @@ enum Command {
     Reference(reference::Args),
     Schema(schema::Args),
     Explain(explain::Args),
+    /// Watches over a run; started by the program itself.
+    #[command(hide = true)]
+    Watchdog(watchdog::Args),
+    Hook(hook::Args),
     /// A trigger word of a workflow: `rsf WORD "goal" …` means `rsf run WORD "goal" …`
     #[command(external_subcommand)]
     Trigger(Vec<String>),
@@ -92,15 +118,24 @@ impl Cli {
         match self.command {
             Command::Run(args) => run::run(&args),
             Command::Resume(args) => resume::run(&args),
+            Command::Runs(args) => runs::run(&args),
+            Command::Status(args) => status::run(&args),
+            Command::Logs(args) => logs::run(&args),
+            Command::Stop(args) => stop::run(&args),
+            Command::Replay(args) => replay::run(&args),
+            Command::Fork(args) => rewind::run(&args),
+            Command::Undo(args) => undo::run(&args),
             Command::Demo(args) => demo::run(&args),
             Command::Init(args) => init::run(&args),
             Command::Graph(args) => graph::run(&args),
             Command::Reference(args) => reference::run(&args),
+            Command::Watchdog(args) => watchdog::run(&args),
             Command::Trigger(words) => trigger(words),
             Command::Validate(args) => validate::run(&args),
             Command::Simulate(args) => simulate::run(&args),
             Command::Schema(args) => schema::run(&args),
             Command::Explain(args) => explain::run(&args),
+            Command::Hook(args) => hook::run(&args),
         }
     }
 }

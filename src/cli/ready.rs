@@ -6,15 +6,17 @@ use super::find::find;
 use super::load::Loaded;
 use super::run::Args;
 use super::settings;
-use super::{Status, complain, params};
+use super::{Status, changes, complain, guard, params};
 use crate::base::{Severity, Timestamp};
 use crate::check::plan::{self, Plan};
 use crate::machine::{Prepared, prepare};
 use crate::model::Workflow;
 use crate::provider::Providers;
+use crate::provider::recording::Recording;
 use crate::rule::{Scope, to_json};
 use crate::syntax;
-use serde_json::{Value, json};
+use crate::world::support;
+use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,6 +45,8 @@ pub struct Ready {
     pub notes: Vec<String>,
     /// Files of the bundle that lie inside the project: no tool writes them.
     pub own_files: Vec<String>,
+    /// Digests of what the document consists of (see [`super::changes`]).
+    pub parts: Map<String, Value>,
 }
 
 /// Why a run may not start: already explained where it says so.
@@ -63,20 +67,42 @@ pub fn ready(args: &Args, now: Timestamp, seed: &str) -> Result<Ready, Refused> 
     let (settings, mut notes) = layered(args, &loaded.workflow)?;
     let own_files = own_files(&loaded, &root);
     let bundle = loaded.bundle.files.clone();
-    let workflow = named(&loaded);
+    let (workflow, parts) = (named(&loaded), parts(&loaded));
     let plan = Arc::new(seal(loaded, &settings)?);
     let project = project(&root);
     let prepared = prepare(&plan, now, seed, &project).map_err(|refusal| refuse(Status::Rejected, &refusal.to_string()))?;
     let script = |path: &str| bundle.get(path).map(|text| text.to_string());
     let env = |name: &str| std::env::var(name).ok();
     let providers = Providers::from_config(plan.config(), &script, &env).map_err(|faults| refuse(Status::Rejected, &faults.join("\n")))?;
+    let providers = recorded(args, providers, &root, seed)?;
     let scope = scope(&plan, &prepared, &project);
     let models = models(&plan, &scope);
     let shown = shown(&plan, &scope);
     let asked: BTreeSet<&String> = models.values().collect();
     let unmet = asked.into_iter().filter_map(|model| providers.check(model).err()).collect();
+    let home = std::env::home_dir();
+    let further = guard::further(plan.config(), home.as_deref()).map_err(|message| refuse(Status::Rejected, &message))?;
     notes.sort();
-    Ok(Ready { workflow, shown, plan, prepared, settings, root, providers: Arc::new(providers), models, unmet, notes, own_files })
+    notes.extend(guard::notes(plan.workflow(), support(), &further));
+    Ok(Ready { workflow, shown, plan, prepared, settings, root, providers: Arc::new(providers), models, unmet, notes, own_files, parts })
+}
+
+/// Digests of what a document consists of.
+pub fn parts(loaded: &Loaded) -> Map<String, Value> {
+    let document = loaded.tree.root.as_ref().map_or(Value::Null, crate::syntax::Node::to_json);
+    changes::parts(&document, &loaded.bundle.files)
+}
+
+/// The providers with the folder that `--record` or `--replay` names. A dry run makes no folder.
+fn recorded(args: &Args, providers: Providers, root: &Path, seed: &str) -> Result<Providers, Refused> {
+    let wrong = |option: &str, fault: &crate::world::Fault| refuse(Status::Usage, &format!("{option}: {fault}"));
+    Ok(match (&args.record, &args.replay) {
+        (_, Some(folder)) => providers.with_recording(Recording::replay(folder, root).map_err(|fault| wrong("--replay", &fault))?),
+        (Some(folder), None) if !args.dry_run => {
+            providers.with_recording(Recording::write(folder, root, seed).map_err(|fault| wrong("--record", &fault))?)
+        }
+        _ => providers,
+    })
 }
 
 /// `project` of every scope.

@@ -1,18 +1,23 @@
 //! `rsf resume`: goes on with a run whose process ended, at its first unfinished effect.
 
 use super::find::find;
-use super::launch::{Launch, go_on};
-use super::ready::{Refused, refuse, seal};
+use super::launch::{Launch, Supervision, go_on};
+use super::ready::{Refused, parts, refuse, seal};
 use super::run::Format;
-use super::{Status, complain};
+use super::{Status, archive, changes, complain, rewind, settings, watchdog};
+use crate::base::digest_json;
 use crate::check::plan;
 use crate::journal::{Durability, Entry, Header, Journal, Reader, Record, RunLock};
-use crate::machine::Prepared;
+use crate::machine::{Input, Prepared, prepare};
 use crate::provider::Providers;
 use crate::report::text::one_line;
 use crate::world::{Clock, SystemClock};
+use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// File in a run's folder: digests of changed documents that a person accepted.
+const ACCEPTED: &str = "ACCEPTED";
 
 const HELP: &str = "\
 What is recorded is never done again; what was under way when the process ended is done again. The workflow and its
@@ -35,6 +40,26 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 
+    /// Change a setting of a run that has ended or was interrupted, e.g. `limits.rounds=20`, and go on with it; may be repeated.
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub sets: Vec<String>,
+
+    /// Go on although the workflow or one of its files changed, where nothing that was done already is touched by it.
+    #[arg(long)]
+    pub accept_changes: bool,
+
+    /// Start no watchdog, the process that goes on with the run when this one hangs or dies.
+    #[arg(long)]
+    pub no_watchdog: bool,
+
+    /// Deaths that a watchdog has seen.
+    #[arg(long, hide = true)]
+    pub deaths: Option<u32>,
+
+    /// End the run for this reason.
+    #[arg(long, hide = true)]
+    pub abort: Option<String>,
+
     /// A folder of further workflows whose names may be used.
     #[arg(long, value_name = "DIR")]
     pub workflows: Option<PathBuf>,
@@ -47,16 +72,26 @@ pub fn run(args: &Args) -> Status {
 
 fn attempt(args: &Args) -> Result<Status, Refused> {
     let root = args.repo.canonicalize().map_err(|e| refuse(Status::Usage, &format!("--repo {}: {e}", args.repo.display())))?;
-    let folder = choose(&root, args.run.as_deref())?;
-    if let Some(ended) = ended(&folder) {
+    let folder = match &args.run {
+        // Other settings are mostly for a run that has ended.
+        None if !args.sets.is_empty() => archive::choose(&root, None)?.folder,
+        name => choose(&root, name.as_deref())?,
+    };
+    if args.sets.is_empty()
+        && let Some(ended) = ended(&folder)
+    {
         return over(args, &folder, &ended);
     }
     // Before the journal is opened: opening cuts what a crash left half written, which a living process may just be writing.
     let dir = folder.parent().and_then(Path::parent).unwrap_or(&root);
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let lock = RunLock::acquire(dir, &name, SystemClock.now()).map_err(|e| refuse(Status::Code(1), &e.to_string()))?;
+    if !args.sets.is_empty() {
+        let found = archive::choose(&root, Some(&name))?;
+        rewind::with_settings(&found, &found.told()?, &args.sets, args.workflows.as_deref())?;
+    }
     let opened = Journal::open(&folder, Durability::Full).map_err(|e| refuse(Status::Code(1), &e.to_string()))?;
-    let launch = again(args, root, &opened.header)?;
+    let launch = again(args, root, &opened.header, &opened.records, &folder)?;
     go_on(&launch, opened, &lock)
 }
 
@@ -109,22 +144,100 @@ fn over(args: &Args, folder: &Path, records: &[Record]) -> Result<Status, Refuse
     Ok(Status::Code(results.get(result).copied().unwrap_or_else(|| u8::from(result != "COMPLETED"))))
 }
 
+/// The plan and the parameters a header tells of; whether the document is still the same is asked by whoever goes on with the run.
+pub fn plan_of(header: &Header, workflows: Option<&Path>) -> Result<(Arc<plan::Plan>, Prepared), Refused> {
+    let loaded = find(&header.workflow, workflows).map_err(|message| refuse(Status::Usage, &message))?;
+    let prepared: Prepared = serde_json::from_value(header.settings["prepared"].clone())
+        .map_err(|e| refuse(Status::Code(1), &format!("the journal's header cannot be read: {e}")))?;
+    Ok((Arc::new(seal(loaded, &settings_of(header))?), prepared))
+}
+
+fn settings_of(header: &Header) -> plan::Settings {
+    let object = |name: &str| header.settings[name].as_object().cloned().unwrap_or_default();
+    plan::Settings { config: header.settings["config"].clone(), limits: object("limits"), params: object("params") }
+}
+
+/// The header with settings changed; parameters that follow from settings are computed again, names and seed stay.
+pub fn changed_settings(header: &Header, sets: &[String], workflows: Option<&Path>) -> Result<Header, Refused> {
+    let usage = |e: settings::SettingsError| refuse(Status::Usage, &e.to_string());
+    let before = settings_of(header);
+    let layers = sets.iter().map(|set| settings::set(set)).collect::<Result<Vec<_>, _>>().map_err(usage)?;
+    let open = settings::Settings { config: before.config, limits: before.limits, params: None };
+    let (after, notes) = settings::resolve(open, &layers).map_err(usage)?;
+    notes.iter().for_each(|note| complain(&format!("rsf: {note}")));
+    let mut header = header.clone();
+    header.settings["config"] = after.config;
+    header.settings["limits"] = Value::Object(after.limits);
+    header.settings["resettled"] = Value::from(sets.to_vec());
+    header.config = digest_json(&header.settings["config"]);
+    let (plan, old) = plan_of(&header, workflows)?;
+    let now = SystemClock.now();
+    let fresh = prepare(&plan, now, &old.seed, &Value::Null).map_err(|refusal| refuse(Status::Rejected, &refusal.to_string()))?;
+    let prepared = Prepared { params: fresh.params, ..old };
+    header.settings["prepared"] = serde_json::to_value(prepared).unwrap_or_default();
+    Ok(header)
+}
+
+/// How the run is watched over from now on; deaths that the journal tells of count.
+fn supervision(args: &Args, records: &[Record]) -> Supervision {
+    let told = records.iter().rev().find_map(|record| match &record.entry {
+        Entry::Input(input) => match input.as_ref() {
+            Input::Fact { name, value, .. } if name == "watchdog_deaths" => value.as_u64().and_then(|n| u32::try_from(n).ok()),
+            _ => None,
+        },
+        _ => None,
+    });
+    Supervision {
+        watched: args.abort.is_none() && watchdog::wanted(args.no_watchdog),
+        deaths: args.deaths.or(told).unwrap_or(0),
+        abort: args.abort.clone(),
+        again: watchdog::again(args.format, args.workflows.as_deref()),
+    }
+}
+
+/// A document that is not the one the run began with: refused with what changed, unless the changes were accepted now or before. What was
+/// done already is compared request by request when the journal is replayed; a change that touches it stops the resume there.
+fn changed(args: &Args, header: &Header, digest: &str, parts: &Map<String, Value>, folder: &Path) -> Result<(), Refused> {
+    let accepted = folder.join(ACCEPTED);
+    let before = std::fs::read_to_string(&accepted).unwrap_or_default();
+    if before.lines().any(|line| line == digest) {
+        return Ok(());
+    }
+    let what = changes::differences(&header.settings["parts"], parts).filter(|what| !what.is_empty());
+    let what = what.map_or_else(String::new, |what| format!(" ({})", one_line(&what)));
+    if args.accept_changes {
+        complain(&format!("rsf: going on with the changed `{}`{what}", header.workflow));
+        return std::fs::write(&accepted, format!("{before}{digest}\n"))
+            .map_err(|e| refuse(Status::Code(1), &format!("{} cannot be written: {e}", accepted.display())));
+    }
+    let message = format!(
+        "`{}` or one of its files changed since run {} began{what}: put it back, or give --accept-changes to go on where nothing that was done is touched",
+        header.workflow, header.run
+    );
+    Err(refuse(Status::Rejected, &message))
+}
+
+/// A document that does not even seal any more.
+fn broken(header: &Header, parts: &Map<String, Value>) -> String {
+    let what = changes::differences(&header.settings["parts"], parts).unwrap_or_default();
+    format!("`{}` or one of its files changed since run {} began ({}): put it back to go on", header.workflow, header.run, one_line(&what))
+}
+
 /// Sets the run up as its header says; a document that changed since is refused.
-fn again(args: &Args, root: PathBuf, header: &Header) -> Result<Launch, Refused> {
+fn again(args: &Args, root: PathBuf, header: &Header, records: &[Record], folder: &Path) -> Result<Launch, Refused> {
     let loaded = find(&header.workflow, args.workflows.as_deref()).map_err(|message| refuse(Status::Usage, &message))?;
-    let bundle = loaded.bundle.files.clone();
+    let (bundle, parts) = (loaded.bundle.files.clone(), parts(&loaded));
     let object = |name: &str| header.settings[name].as_object().cloned().unwrap_or_default();
     let settings = plan::Settings { config: header.settings["config"].clone(), limits: object("limits"), params: object("params") };
     let prepared: Prepared = serde_json::from_value(header.settings["prepared"].clone())
         .map_err(|e| refuse(Status::Code(1), &format!("the journal's header cannot be read: {e}")))?;
-    let changed = format!("`{}` or one of its files changed since run {} began: put it back to go on", header.workflow, header.run);
     let plan = match seal(loaded, &settings) {
         Ok(plan) => Arc::new(plan),
         // What ran once was sound, so it changed.
-        Err(_) => return Err(refuse(Status::Rejected, &changed)),
+        Err(_) => return Err(refuse(Status::Rejected, &broken(header, &parts))),
     };
     if plan.digest() != header.document {
-        return Err(refuse(Status::Rejected, &changed));
+        changed(args, header, plan.digest(), &parts, folder)?;
     }
     let script = |path: &str| bundle.get(path).map(|text| text.to_string());
     let env = |name: &str| std::env::var(name).ok();
@@ -138,7 +251,10 @@ fn again(args: &Args, root: PathBuf, header: &Header) -> Result<Launch, Refused>
         root,
         providers: Arc::new(providers),
         own_files: own.unwrap_or_default(),
+        require_sandbox: header.settings["require_sandbox"] == true,
         format: args.format,
         branch: None,
+        supervision: supervision(args, records),
+        parts,
     })
 }

@@ -1,14 +1,16 @@
 //! `rsf run`: checks, asks, and starts a run; or says what it would do.
 
-use super::launch::{Launch, begin};
+use super::launch::{Launch, Supervision, begin};
 use super::ready::{Ready, Refused, project, ready, refuse};
 use super::settings::{self, Layer, SettingsError};
-use super::{Status, complain, dry_run, print, tidy};
+use super::{Status, archive, complain, dry_run, guard, print, spending, tidy, watchdog};
 use crate::journal::RunLock;
+use crate::provider::recording::Recording;
 use crate::report::briefing::Briefing;
 use crate::report::text::one_line;
-use crate::world::{Clock, SystemClock, git::Repo, project::preflight};
+use crate::world::{Clock, SystemClock, git::Repo, project::preflight, support};
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
@@ -74,9 +76,25 @@ pub struct Args {
     #[arg(long)]
     pub dry_run: bool,
 
+    /// Keep every exchange with a model in this folder, which must be empty or new.
+    #[arg(long, value_name = "DIR", conflicts_with = "replay")]
+    pub record: Option<PathBuf>,
+
+    /// Answer models from this folder of recorded exchanges, without network or keys; a question that was not recorded is an error.
+    #[arg(long, value_name = "DIR")]
+    pub replay: Option<PathBuf>,
+
+    /// Refuse to run where the kernel cannot confine the programs that roles start.
+    #[arg(long)]
+    pub require_sandbox: bool,
+
     /// How progress is shown.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+
+    /// Start no watchdog, the process that goes on with the run when this one hangs or dies.
+    #[arg(long)]
+    pub no_watchdog: bool,
 
     /// A folder of further workflows whose names and trigger words may be used.
     #[arg(long, value_name = "DIR")]
@@ -101,6 +119,10 @@ pub struct Overrides {
     /// One setting, e.g. `limits.rounds=5` or `config.name=value`; may be repeated.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub sets: Vec<String>,
+
+    /// What the run may cost, e.g. `¥20`: sets `limits.cost`.
+    #[arg(long, value_name = "AMOUNT")]
+    pub budget: Option<String>,
 }
 
 impl Overrides {
@@ -126,6 +148,9 @@ impl Overrides {
         for assignment in &self.sets {
             layers.push(settings::set(assignment)?);
         }
+        if let Some(budget) = &self.budget {
+            layers.push(spending::layer(budget)?);
+        }
         Ok(layers)
     }
 }
@@ -137,8 +162,10 @@ pub fn run(args: &Args) -> Status {
 
 fn attempt(args: &Args) -> Result<Status, Refused> {
     let now = SystemClock.now();
-    let ready = ready(args, now, &seed())?;
-    let unmet = unmet(args, &ready);
+    let mut ready = ready(args, now, &seed(args)?)?;
+    let mut unmet = unmet(args, &ready);
+    unmet.extend(money(args, &mut ready));
+    unmet.extend(guard::refusal(args.require_sandbox, support()));
     let briefing = briefing(&ready);
     if args.dry_run {
         print(&briefing);
@@ -147,11 +174,13 @@ fn attempt(args: &Args) -> Result<Status, Refused> {
         return Ok(if unmet.is_empty() { Status::Ok } else { Status::Rejected });
     }
     if !unmet.is_empty() {
+        archive::mention_unfinished(&ready.root);
         for line in &unmet {
             complain(&format!("rsf: {}", one_line(line)));
         }
         return Err(refuse(Status::Rejected, "nothing was written; mend this and run again"));
     }
+    archive::mention_unfinished(&ready.root);
     confirm(args, &briefing)?;
     begin(&Launch {
         workflow: ready.workflow,
@@ -161,15 +190,25 @@ fn attempt(args: &Args) -> Result<Status, Refused> {
         root: ready.root,
         providers: ready.providers,
         own_files: ready.own_files,
+        require_sandbox: args.require_sandbox,
         format: args.format,
         branch: args.branch.clone(),
+        supervision: Supervision {
+            watched: watchdog::wanted(args.no_watchdog),
+            again: watchdog::again(args.format, args.workflows.as_deref()),
+            ..Supervision::default()
+        },
+        parts: ready.parts,
     })
 }
 
-/// Random text from the seeds the standard library draws for its hash maps.
-fn seed() -> String {
+/// What the run's random text comes from: a replay takes the recorded one, else it is drawn from the seeds the standard library draws for its hash maps.
+fn seed(args: &Args) -> Result<String, Refused> {
+    if let Some(folder) = &args.replay {
+        return Recording::seed(folder).map_err(|fault| refuse(Status::Usage, &format!("--replay: {fault}")));
+    }
     let word = || RandomState::new().hash_one(std::process::id());
-    format!("{:016x}{:016x}", word(), word())
+    Ok(format!("{:016x}{:016x}", word(), word()))
 }
 
 /// Everything that keeps the run from starting: another run, the branch, what the document's `requires` finds missing, models nobody serves.
@@ -179,10 +218,6 @@ fn unmet(args: &Args, ready: &Ready) -> Vec<String> {
         Ok(None) => {}
         Ok(Some(holder)) => lines.push(format!("another run works on this project ({holder}): wait until it has ended, or stop it")),
         Err(error) => lines.push(error.to_string()),
-    }
-    let stop = ready.root.join(tidy::run_dir(ready.plan.workflow())).join("STOP");
-    if stop.exists() {
-        lines.push(format!("`{}` asks every run of this project to stop: remove it first", stop.display()));
     }
     if let Some(branch) = &args.branch {
         lines.extend(Repo::require(&ready.root).and_then(|repo| repo.may_switch_to(branch)).err().map(|fault| fault.to_string()));
@@ -203,6 +238,21 @@ fn unmet(args: &Args, ready: &Ready) -> Vec<String> {
         Err(error) => lines.push(format!("requirements cannot be looked at: {error}")),
     }
     lines
+}
+
+/// Looks at accounts and prices: notes what to know, gives what keeps the run from starting. A dry run asks nobody.
+fn money(args: &Args, ready: &mut Ready) -> Vec<String> {
+    let models: Vec<String> = ready.models.values().collect::<BTreeSet<_>>().into_iter().cloned().collect();
+    let runtime = (!args.dry_run).then(|| tokio::runtime::Builder::new_current_thread().enable_all().build());
+    let accounts = match runtime {
+        None => Vec::new(),
+        Some(Ok(runtime)) => runtime.block_on(ready.providers.accounts(&models)),
+        Some(Err(error)) => vec![Err(format!("accounts cannot be asked: {error}"))],
+    };
+    let priced = ready.plan.workflow().execution.price.is_some();
+    ready.notes.extend(spending::notes(&ready.providers, &models, priced, &accounts));
+    ready.prepared.balance = spending::balance(&accounts);
+    spending::refusals(args.overrides.budget.as_deref(), &ready.providers, &models, &accounts)
 }
 
 fn briefing(ready: &Ready) -> String {

@@ -34,6 +34,9 @@ impl Core for crate::machine::Machine {
     }
 }
 
+/// Something to be done at a time the driver knows.
+pub type Heartbeat = Arc<dyn Fn() + Send + Sync>;
+
 /// What a run is started with.
 #[derive(Clone)]
 pub struct Options {
@@ -49,6 +52,14 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// Exit code of a result.
     pub exit: Arc<dyn Fn(&str) -> u8 + Send + Sync>,
+    /// Told the machine at the beginning: name and value.
+    pub facts: Vec<(String, Value)>,
+    /// Where a run that goes on is given up instead: why.
+    pub abort: Option<String>,
+    /// Called by the loop itself, in the first turn and then this often: whoever watches the process sees by it that the loop turns.
+    pub heartbeat: Option<(Duration, Heartbeat)>,
+    /// Called once, when the disk is full: what gives room for the last words.
+    pub disk_full: Option<Heartbeat>,
     /// How long cancelled effects may take to end before they are abandoned.
     pub grace: Duration,
 }
@@ -137,6 +148,11 @@ impl Steady {
     /// Present time, not before any time given earlier.
     pub fn now(&mut self) -> Timestamp {
         self.last = self.last.max(self.clock.now());
+        self.last
+    }
+
+    /// The time given last.
+    pub fn last(&self) -> Timestamp {
         self.last
     }
 

@@ -5,6 +5,7 @@
 
 mod contract;
 mod event;
+mod past;
 mod replay;
 mod run;
 mod running;
@@ -12,8 +13,9 @@ mod signals;
 mod telling;
 mod timers;
 
-pub use contract::{Core, DriverError, Handle, Options, RunEnd};
+pub use contract::{Core, DriverError, Handle, Heartbeat, Options, RunEnd};
 pub use event::Event;
+pub use past::{Verified, compatible, retell, round_begins, verify};
 pub use run::Driver;
 pub use signals::listen;
 pub use telling::past_events;

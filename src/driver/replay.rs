@@ -6,7 +6,7 @@
 use super::{Core, DriverError};
 use crate::base::Timestamp;
 use crate::journal::{Entry, JournalError, Record, RequestRecord, request_digest};
-use crate::machine::{Command, EffectId, Input, Request};
+use crate::machine::{Command, EffectId, Input, Request, TimerId};
 use std::collections::BTreeMap;
 
 /// Where the record leaves the run.
@@ -26,12 +26,15 @@ pub struct Replayed {
     pub stopped: bool,
     /// Time of the last record.
     pub last: Timestamp,
+    /// When each timer was set last.
+    pub timers: BTreeMap<TimerId, Timestamp>,
 }
 
 /// Consequences of one input.
 #[derive(Default)]
 struct Block {
     seq: u64,
+    at: Timestamp,
     commands: Vec<Command>,
     recorded: BTreeMap<EffectId, RequestRecord>,
     notes: usize,
@@ -54,7 +57,7 @@ pub fn replay(core: &mut impl Core, records: &[Record]) -> Result<Replayed, Driv
                 }
                 state.begun |= matches!(input.as_ref(), Input::Start { .. });
                 state.note_input(input);
-                block = Block { seq: record.seq, commands: core.apply(Input::clone(input)), ..Block::default() };
+                block = Block { seq: record.seq, at: record.at, commands: core.apply(Input::clone(input)), ..Block::default() };
             }
             Entry::Request(request) => {
                 block.recorded.insert(request.id.clone(), request.clone());
@@ -107,7 +110,10 @@ impl Block {
                     }
                 }
                 // The machine itself knows its timers; a release is made again by whoever resumes.
-                Command::SetTimer { .. } | Command::CancelTimer { .. } | Command::Release { .. } | Command::Await { .. } => {}
+                Command::SetTimer { id, .. } => {
+                    state.timers.insert(id.clone(), self.at);
+                }
+                Command::CancelTimer { .. } | Command::Release { .. } | Command::Await { .. } => {}
             }
         }
         if let Some((id, _)) = self.recorded.pop_first() {

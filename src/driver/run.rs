@@ -39,12 +39,15 @@ pub struct Driver<C> {
     stopping: bool,
     disk_full: bool,
     end: Option<(String, Option<String>)>,
+    /// When the last sign of life was given.
+    beaten: Option<Instant>,
 }
 
 /// Something that arrived.
 enum Arrival {
     Begin,
     Resume,
+    Abort(String),
     Effect(Ended),
     Timer(TimerId),
     Nudge(Nudge),
@@ -78,6 +81,7 @@ impl<C: Core> Driver<C> {
             stopping: false,
             disk_full: false,
             end: None,
+            beaten: None,
         }
     }
 
@@ -114,15 +118,17 @@ impl<C: Core> Driver<C> {
 
     fn begin(&mut self) -> Result<(), DriverError> {
         self.tell_started(false);
-        // A request that was there before the run is known to its first program.
-        let mut arrivals = Vec::new();
+        self.beat();
+        let mut arrivals = self.facts();
+        // Before the first program runs: a stop that was asked for beforehand is known to it.
         self.look_for_stop(&mut arrivals);
         arrivals.push(Arrival::Begin);
         self.turn(arrivals, Vec::new())
     }
 
     fn begin_again(&mut self, replayed: Replayed) -> Result<(), DriverError> {
-        let Replayed { mut pending, missing, stopped, last, .. } = replayed;
+        let Replayed { mut pending, missing, stopped, last, timers, .. } = replayed;
+        self.beat();
         self.clock.seen(last);
         self.stopping = stopped;
         self.tell_started(true);
@@ -133,7 +139,8 @@ impl<C: Core> Driver<C> {
         }
         let mut arrivals = Vec::new();
         if self.end.is_none() {
-            arrivals.push(Arrival::Resume);
+            arrivals = self.facts();
+            arrivals.push(self.options.abort.take().map_or(Arrival::Resume, Arrival::Abort));
             self.look_for_stop(&mut arrivals);
         }
         self.turn(arrivals, actions)?;
@@ -142,7 +149,8 @@ impl<C: Core> Driver<C> {
         }
         for (id, after_ms) in self.core.pending_timers() {
             if !self.timers.is_set(&id) {
-                self.timers.set(id, after_ms, Instant::now());
+                let left = timers.get(&id).map_or(after_ms, |since| remaining(&id, after_ms, *since, at));
+                self.timers.set(id, left, Instant::now());
             }
         }
         for id in self.core.pending() {
@@ -194,6 +202,7 @@ impl<C: Core> Driver<C> {
             if self.running.is_empty() && self.timers.is_empty() {
                 return Err(DriverError::Stuck("no effect is under way and no timer is set".to_owned()));
             }
+            self.beat();
             let arrivals = self.arrivals(&mut tick).await;
             if arrivals.iter().any(|arrival| matches!(arrival, Arrival::Nudge(Nudge::Interrupt))) {
                 return Ok(RunEnd::Interrupted);
@@ -247,7 +256,40 @@ impl<C: Core> Driver<C> {
         for action in actions {
             self.dispatch(action);
         }
+        if self.journal.take_relieved() && self.end.is_none() {
+            let mut actions = Vec::new();
+            self.found_full(self.clock.last(), &mut actions)?;
+            self.journal.commit()?;
+            actions.into_iter().for_each(|action| self.dispatch(action));
+        }
         Ok(())
+    }
+
+    /// The disk is full: room for the last words is given, and the machine is told, once.
+    fn found_full(&mut self, at: Timestamp, actions: &mut Vec<Action>) -> Result<(), DriverError> {
+        if std::mem::replace(&mut self.disk_full, true) {
+            return Ok(());
+        }
+        if let Some(make_room) = &self.options.disk_full {
+            make_room();
+        }
+        let text = "the disk is full: what was written before is intact, and the reserve was given up for the last words".to_owned();
+        actions.push(Action::Tell(Event::Message { text, at }));
+        self.apply(Input::Fact { name: "disk_full".to_owned(), value: Value::Bool(true), at }, at, actions)
+    }
+
+    fn facts(&mut self) -> Vec<Arrival> {
+        let facts = std::mem::take(&mut self.options.facts).into_iter();
+        facts.map(|(name, value)| Arrival::Nudge(Nudge::Fact { name, value })).collect()
+    }
+
+    fn beat(&mut self) {
+        let Some((every, sign)) = &self.options.heartbeat else { return };
+        let now = Instant::now();
+        if self.beaten.is_none_or(|last| now.saturating_duration_since(last) >= *every) {
+            sign();
+            self.beaten = Some(now);
+        }
     }
 
     fn receive(&mut self, arrival: Arrival, actions: &mut Vec<Action>) -> Result<(), DriverError> {
@@ -255,13 +297,14 @@ impl<C: Core> Driver<C> {
         let input = match arrival {
             Arrival::Begin => Input::Start { at, project: self.options.project.clone() },
             Arrival::Resume => Input::Resume { at },
+            Arrival::Abort(message) => Input::Abort { message, at },
             Arrival::Effect(ended) => {
                 // What was cancelled, also by an input of this very turn, is of no use and leaves no trace.
                 let Some(took) = self.running.accept(&ended, Instant::now()) else { return Ok(()) };
                 let Ended { id, outcome, .. } = ended;
                 actions.push(Action::Tell(telling::done(&id, &outcome, took, at)));
-                if is_disk_full(&outcome) && !std::mem::replace(&mut self.disk_full, true) {
-                    self.apply(Input::Fact { name: "disk_full".to_owned(), value: Value::Bool(true), at }, at, actions)?;
+                if is_disk_full(&outcome) {
+                    self.found_full(at, actions)?;
                     if self.end.is_some() {
                         return Ok(());
                     }
@@ -345,6 +388,16 @@ impl<C: Core> Driver<C> {
     fn tell(&self, event: Event) {
         let _ = self.events.send(event);
     }
+}
+
+/// What is left of a timer that was set before the process ended. A time-out begins anew, because its attempt was interrupted through no
+/// fault of its own; a pause is over when it would have been.
+fn remaining(id: &TimerId, after_ms: u64, since: Timestamp, now: Timestamp) -> u64 {
+    if id.0.ends_with("/timeout") {
+        return after_ms;
+    }
+    let passed = u64::try_from(now.0.saturating_sub(since.0)).unwrap_or(0);
+    after_ms.saturating_sub(passed)
 }
 
 /// An effect that is of no use any more before it was started is not started.

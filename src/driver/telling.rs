@@ -58,7 +58,7 @@ pub fn past_events(records: &[Record], journal: &str, exit: impl Fn(&str) -> u8)
                     let took = begun.get(id).map_or(0, |since| at.0.saturating_sub(since.0));
                     events.push(done(id, outcome, Duration::from_millis(u64::try_from(took).unwrap_or(0)), at));
                 }
-                Input::Timer { .. } | Input::Stop { .. } | Input::Fact { .. } | Input::Scripted { .. } => {}
+                Input::Timer { .. } | Input::Stop { .. } | Input::Fact { .. } | Input::Abort { .. } | Input::Scripted { .. } => {}
             },
             Entry::Request(request) => {
                 begun.insert(&request.id, at);

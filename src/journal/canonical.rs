@@ -90,7 +90,7 @@ fn place(record: &Record, roles: &BTreeMap<String, u32>, blobs: &Blobs) -> Resul
             Input::Start { .. } => (outside(0, NOTE), json!({ "kind": "start" })),
             Input::Stop { .. } => (outside(u32::MAX, OUTCOME), json!({ "kind": "stop" })),
             // A run that was interrupted is compared with one that was not; facts are about the surroundings.
-            Input::Resume { .. } | Input::Fact { .. } | Input::Scripted { .. } => return Ok(None),
+            Input::Resume { .. } | Input::Fact { .. } | Input::Abort { .. } | Input::Scripted { .. } => return Ok(None),
         },
         Entry::End { result, reason } => (outside(u32::MAX, LAST), json!({ "kind": "end", "result": result, "reason": reason })),
     };

@@ -39,6 +39,9 @@ pub struct Journal {
     known: BTreeSet<String>,
     sessions: Sessions,
     failed: bool,
+    /// Makes room on a full disk, once.
+    relief: Option<Box<dyn FnOnce() -> bool + Send>>,
+    relieved: bool,
 }
 
 /// A journal that was opened again.
@@ -105,7 +108,7 @@ impl Journal {
 
     fn with(path: PathBuf, disk: Box<dyn Disk>, chain: Chain, end: u64, sessions: Sessions) -> Self {
         let (lines, blobs, known) = (Vec::new(), Vec::new(), BTreeSet::new());
-        Self { disk, path, chain, end, lines, blobs, known, sessions, failed: false }
+        Self { disk, path, chain, end, lines, blobs, known, sessions, failed: false, relief: None, relieved: false }
     }
 
     /// Where it lies.
@@ -166,28 +169,48 @@ impl Journal {
         if self.lines.is_empty() {
             return Ok(());
         }
-        let written = self.write_all();
+        let mut drafted = self.write_all();
+        if drafted.as_ref().is_err_and(is_full)
+            && let Some(relief) = self.relief.take()
+        {
+            self.relieved = true;
+            // Nothing was synced, so the same bytes may be written to the same place again.
+            if relief() {
+                drafted = self.write_all();
+            }
+        }
+        let written = drafted.and_then(|()| self.disk.sync());
         self.failed = written.is_err();
         written.map_err(|error| JournalError::io("write", &self.path, error))?;
         self.end += self.lines.len() as u64;
         self.lines.clear();
+        self.blobs.clear();
         Ok(())
     }
 
     fn write_all(&mut self) -> io::Result<()> {
         let mut fresh = false;
-        for Blob { digest, bytes } in self.blobs.drain(..) {
-            if !self.known.contains(&digest) {
-                self.disk.blob(&digest, &bytes)?;
-                self.known.insert(digest);
+        for Blob { digest, bytes } in &self.blobs {
+            if !self.known.contains(digest) {
+                self.disk.blob(digest, bytes)?;
+                self.known.insert(digest.clone());
                 fresh = true;
             }
         }
-        if fresh {
+        if fresh || self.relieved {
             self.disk.sync_blobs()?;
         }
-        self.disk.write(self.end, &self.lines)?;
-        self.disk.sync()
+        self.disk.write(self.end, &self.lines)
+    }
+
+    /// What makes room when the disk is full: called once, by the first commit that finds it so, which is then tried again.
+    pub fn relieve_with(&mut self, relief: impl FnOnce() -> bool + Send + 'static) {
+        self.relief = Some(Box::new(relief));
+    }
+
+    /// True once, after a commit that found the disk full.
+    pub fn take_relieved(&mut self) -> bool {
+        std::mem::take(&mut self.relieved)
     }
 
     /// Commits and gives the reserved space back.
@@ -198,6 +221,10 @@ impl Journal {
         self.commit()?;
         self.disk.cut(self.end).map_err(|error| JournalError::io("close", &self.path, error))
     }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 fn opening(path: &Path, error: io::Error) -> JournalError {

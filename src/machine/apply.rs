@@ -38,6 +38,7 @@ impl Machine {
                 self.now = at;
                 self.facts.tell(name, value);
             }
+            Input::Abort { message, at } => self.abort(at, &message),
             Input::Scripted { cell, outcome, at } => {
                 self.now = at;
                 self.scripted(&cell, &outcome);
@@ -81,6 +82,7 @@ impl Machine {
                 Phase::Fresh | Phase::Ended => false,
                 Phase::Starting => self.after_start(),
                 Phase::Rounds => self.schedule(),
+                Phase::Aborting => self.after_abort(),
                 Phase::Closing => self.after_end(),
             };
             if !moved {

@@ -52,6 +52,13 @@ pub enum Input {
         /// Present time.
         at: Timestamp,
     },
+    /// The engine gives the run up (its process died more often than it may): no cell starts any more, `on.failure` and `on.end` run.
+    Abort {
+        /// Why, for people.
+        message: String,
+        /// Present time.
+        at: Timestamp,
+    },
     /// In a simulation: how a cell ended, instead of interpreting it.
     Scripted {
         /// `role@seq`.

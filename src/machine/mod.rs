@@ -7,6 +7,7 @@
 //! One transition per file: `apply` takes an input, `schedule` starts cells, `fill` fills entries, `attempt` and `programs` follow one
 //! interpretation, `settle` takes a success or a failure, `deliver` moves values along flows, `rounds` begins and ends rounds.
 
+mod abort;
 mod apply;
 mod attempt;
 mod contract;

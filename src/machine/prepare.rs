@@ -20,6 +20,9 @@ pub struct Prepared {
     pub seed: String,
     /// What a person confirms, if the document says so.
     pub confirm: Option<String>,
+    /// What a provider said is left on its account, null where none said so.
+    #[serde(default)]
+    pub balance: Value,
 }
 
 /// The document refuses these parameters.
@@ -61,6 +64,7 @@ pub(super) fn host(plan: &Plan) -> Host<'_> {
         workflow: plan.workflow(),
         engine: plan.engine(),
         tables: plan.tables(),
+        governors: plan.governors(),
         schemas: plan.schemas(),
         outputs: plan.outputs(),
         limits: plan.limits(),

@@ -39,6 +39,17 @@ impl Machine {
         true
     }
 
+    /// Starts `on.failure` for the run as a whole, if the document has it.
+    pub(super) fn start_failure_program(&mut self, failure: &Failure) {
+        if self.simulated || program(&self.plan, "failure").is_empty() {
+            return;
+        }
+        let mut scope = self.program_scope("failure");
+        scope.set_json("error", &error_value(failure, "run", 1));
+        let state = self.state_for(None);
+        self.launch_program(format!("on.failure.r{}", self.round), Task::Program { event: "failure" }, "failure", scope, state);
+    }
+
     fn launch_program(&mut self, owner: String, task: Task, event: &str, scope: Scope, state: serde_json::Map<String, serde_json::Value>) {
         let role = self.program_role();
         let timeout = self.plan.limits().timeout_ms;
@@ -79,7 +90,7 @@ impl Machine {
                 self.ending = Some((stop.result, stop.reason));
             } else {
                 self.stops.push(super::state::Requested {
-                    from_failure: false,
+                    from_failure: event == "failure",
                     place,
                     cell: None,
                     result: stop.result,
@@ -111,7 +122,7 @@ impl Machine {
         }
     }
 
-    fn program_place(&self) -> Place {
+    pub(super) fn program_place(&self) -> Place {
         Place { round: self.round, seq: 0, role: 0, index: 0 }
     }
 

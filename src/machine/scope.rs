@@ -15,7 +15,7 @@ impl Machine {
         base.set_json("config", self.plan.config());
         base.set_json("ids", &Value::Object(self.prepared.ids.clone()));
         base.set_json("project", &self.project);
-        base.set_json("balance", &Value::Null);
+        base.set_json("balance", &self.prepared.balance);
         self.base = base;
     }
 

@@ -2,7 +2,7 @@
 
 use super::contract::{Command, EffectId, LogRequest, NoteEvent, Request, Scripted, TimerId};
 use super::state::{Machine, Requested, Status, Token};
-use super::units::{Due, Task, Unit};
+use super::units::{By, Due, Task, Unit};
 use crate::agent::{Failure, FailureKind};
 use crate::cell::{Finished, Stop, log_request};
 use crate::model::TypeRef;
@@ -274,30 +274,36 @@ impl Machine {
 
     /// A failed attempt writes a record of level ERROR by itself (docs/language.md, 3.3).
     fn log_failure(&mut self, cell: usize, failure: &Failure) {
+        let id = EffectId(format!("{}.error/1", self.owner(cell, self.cells[cell].attempt)));
+        let failures = [format!("{}: {}", failure.kind.name(), failure.message)];
+        self.log_by_itself(self.of(Some(cell)), &id, "ERROR", &failure.message, &[], &failures);
+    }
+
+    /// A record that no operation asked for. Nothing waits for it.
+    pub(super) fn log_by_itself(&mut self, by: By, id: &EffectId, level: &str, message: &str, flags: &[String], failures: &[String]) {
+        let Some(cell) = by.cell else { return };
         let plan = Arc::clone(&self.plan);
         let Some(logs) = plan.workflow().execution.logs.as_ref().filter(|_| !self.simulated) else { return };
         let attempt = self.cells[cell].attempt;
         let mut scope = self.cell_scope(cell, attempt);
         scope.set_json("state", &Value::Object(self.state_for(Some(cell))));
-        for (name, value) in self.present(self.of(Some(cell))).facts {
+        for (name, value) in self.present(by).facts {
             scope.set(name, value);
         }
         let given = json!({
-            "level": "ERROR", "intent": self.plan.cell(cell).task, "message": failure.message,
-            "failures": [format!("{}: {}", failure.kind.name(), failure.message)], "risk_flags": [],
+            "level": level, "intent": self.plan.cell(cell).task, "message": message, "failures": failures, "risk_flags": flags,
         });
         let given = given.as_object().cloned().unwrap_or_default();
         match log_request(logs, given, plan.engine(), &scope) {
             Ok(line) => {
-                let id = EffectId(format!("{}.error/1", self.owner(cell, attempt)));
                 let role = plan.net().roles[plan.net().cells[cell].role].clone();
-                self.facts.logged(self.of(Some(cell)), role, "ERROR".to_owned(), self.round);
+                self.facts.logged(by, role, level.to_owned(), self.round);
                 let request = Request::Log(LogRequest { path: line.path, record: line.record, text: line.text });
                 let definition = plan.definition(cell).to_owned();
                 self.out.push(Command::Perform { id: id.clone(), definition, request: Box::new(request) });
-                self.loose.insert(id);
+                self.loose.insert(id.clone());
             }
-            Err(error) => self.risk(self.of(Some(cell)), format!("the failure could not be logged: {error}")),
+            Err(error) => self.risk(by, format!("what is logged by itself ({level}) could not be: {error}")),
         }
     }
 }

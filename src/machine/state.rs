@@ -118,6 +118,8 @@ pub(super) enum Phase {
     Starting,
     /// Rounds run.
     Rounds,
+    /// The run was given up; `on.failure` runs.
+    Aborting,
     /// `on.end` runs, or last records are awaited.
     Closing,
     /// Over.

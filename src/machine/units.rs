@@ -4,7 +4,7 @@ use super::contract::{Command, EffectId, LogRequest, NoteEvent, Outcome, Request
 use super::ledger::Exchange;
 use super::prepare::host;
 use super::state::Machine;
-use crate::agent::Failure;
+use crate::agent::{Failure, Tokens};
 use crate::cell::{Interpreter, Present, Step};
 use crate::check::plan::Plan;
 use crate::model::{Cell, Op};
@@ -128,6 +128,10 @@ impl Machine {
         for risk in unit.interpreter.take_risks() {
             self.risk(self.by(&unit.task), risk);
         }
+        for (index, violation) in unit.interpreter.take_violations().into_iter().enumerate() {
+            let id = EffectId(format!("{owner}/{}.warning{index}", unit.effects));
+            self.log_by_itself(self.by(&unit.task), &id, "WARN", &violation, std::slice::from_ref(&violation), &[]);
+        }
         let request = match step {
             Step::Done(finished) => return self.unit_done(&owner, unit, *finished),
             Step::Failed(failure) => return self.unit_failed(&owner, unit, failure),
@@ -144,7 +148,10 @@ impl Machine {
         };
         unit.effects += 1;
         let id = EffectId(format!("{owner}/{}", unit.effects));
-        let definition = unit.task.cell().map_or_else(|| self.plan.digest().to_owned(), |c| self.plan.definition(c).to_owned());
+        let definition = match &unit.task {
+            Task::Program { event } => self.plan.program_definition(event).to_owned(),
+            Task::Run { cell, .. } | Task::Recover { cell } | Task::AfterFailure { cell, .. } => self.plan.definition(*cell).to_owned(),
+        };
         self.out.push(Command::Perform { id: id.clone(), definition, request: Box::new(request) });
         self.pending.insert(id, owner.clone());
         self.units.insert(owner, unit);
@@ -155,23 +162,30 @@ impl Machine {
         let by = self.by(&unit.task);
         match outcome {
             Outcome::Model(reply) => {
-                let model = unit.asked.model.clone();
-                let cost = self.price(by, &unit.role, &model, reply.tokens);
-                self.ledger.add(Exchange { by, role: unit.role.clone(), model, round: self.round, tokens: reply.tokens, cost });
+                self.charge(by, unit, reply.tokens, reply.cost);
             }
+            Outcome::ModelFailed(Failure { spent: Some(spent), .. }) => self.charge(by, unit, spent.tokens, spent.cost),
             Outcome::Logged => self.facts.logged(by, unit.role.clone(), unit.asked.level.clone(), self.round),
             _ => {}
         }
     }
 
-    /// Cost of an exchange by the document's `price`, in millionths; a price that cannot be computed is a risk flag, never silently zero.
-    fn price(&mut self, by: By, role: &str, model: &str, tokens: crate::agent::Tokens) -> i64 {
+    fn charge(&mut self, by: By, unit: &Unit, tokens: Tokens, listed: Option<i64>) {
+        let model = unit.asked.model.clone();
+        let cost = self.price(by, &unit.role, &model, tokens, listed);
+        self.ledger.add(Exchange { by, role: unit.role.clone(), model, round: self.round, tokens, cost });
+    }
+
+    /// Cost of an exchange in millionths: by the provider's prices (`listed`), which the document's `price` may look at and overrule. A
+    /// price that cannot be computed is a risk flag, never silently zero.
+    fn price(&mut self, by: By, role: &str, model: &str, tokens: Tokens, listed: Option<i64>) -> i64 {
         let plan = Arc::clone(&self.plan);
-        let Some(price) = plan.workflow().execution.price.as_deref() else { return 0 };
+        let Some(price) = plan.workflow().execution.price.as_deref() else { return listed.unwrap_or(0) };
         let mut scope = self.base.child();
         scope.set_json("role", &Value::from(role));
         scope.set_json("model", &Value::from(model));
-        let total = tokens.input + tokens.output;
+        scope.set_json("listed", &Value::from(listed));
+        let total = tokens.input.saturating_add(tokens.output);
         scope.set_json(
             "tokens",
             &serde_json::json!({"input": tokens.input, "cached": tokens.cached, "output": tokens.output, "total": total}),

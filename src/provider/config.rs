@@ -1,9 +1,10 @@
 //! Reads `config.providers`: every fault is collected with its path, unknown fields are named, values that may be keys are never shown.
 
-use super::http::{Endpoint, Key, is_key_header};
+use super::http::{Endpoint, Format, Key, is_key_header};
+use super::prices::Prices;
 use super::scripted::Script;
 use super::secret::Secret;
-use super::wire::{BodyOptions, chat};
+use super::wire::{BodyOptions, chat, messages};
 use super::{Entry, Wire};
 use crate::base::closest;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
@@ -12,10 +13,28 @@ use serde_json::{Map, Value};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Fields of both wires. `prices`, `currency`, `balance` and `description` belong to documents, not to this room.
+/// Fields of every wire. `description` is for people.
 const COMMON: [&str; 6] = ["wire", "models", "description", "prices", "currency", "balance"];
-const CHAT: [&str; 10] =
-    ["base_url", "key_env", "headers", "body", "max_tokens", "temperature", "json_schema", "drop_reasoning", "tries", "backoff_ms"];
+const CHAT: [&str; 14] = [
+    "base_url",
+    "key_env",
+    "headers",
+    "body",
+    "max_tokens",
+    "temperature",
+    "json_schema",
+    "finish_tool",
+    "drop_reasoning",
+    "stream",
+    "stream_usage",
+    "tries",
+    "backoff_ms",
+    "idle_ms",
+];
+/// Fields of chat completions that Messages have no use for.
+const CHAT_ONLY: [&str; 2] = ["json_schema", "stream_usage"];
+/// Longest silence that is borne, unless configured.
+const IDLE_MS: u64 = 600_000;
 const SCRIPTED: [&str; 1] = ["script"];
 const TRIES: u64 = 3;
 const MOST_TRIES: u64 = 20;
@@ -64,23 +83,30 @@ impl Fields<'_> {
         let wire = match self.text("wire").as_deref() {
             Some("chat") => {
                 self.only(&CHAT);
-                self.chat(outside).map(|endpoint| Wire::Chat(Box::new(endpoint)))
+                self.endpoint(Format::Chat, outside).map(|endpoint| Wire::Http(Box::new(endpoint)))
+            }
+            Some("messages") => {
+                let fields: Vec<&str> = CHAT.into_iter().filter(|field| !CHAT_ONLY.contains(field)).collect();
+                self.only(&fields);
+                self.endpoint(Format::Messages, outside).map(|endpoint| Wire::Http(Box::new(endpoint)))
             }
             Some("scripted") => {
                 self.only(&SCRIPTED);
                 self.script(outside).map(Wire::Scripted)
             }
             Some(_) => {
-                self.fault("wire", "expected `chat` or `scripted`");
+                self.fault("wire", "expected `chat`, `messages` or `scripted`");
                 None
             }
             None => {
-                self.absent("wire", "`chat` or `scripted`");
+                self.absent("wire", "`chat`, `messages` or `scripted`");
                 None
             }
         };
+        let prices = self.prices();
+        let currency = self.text("currency");
         let (globs, models) = self.models()?;
-        Some(Entry { name: self.name.to_owned(), globs, models, wire: wire? })
+        Some(Entry { name: self.name.to_owned(), globs, models, prices, currency, wire: wire? })
     }
 
     fn models(&mut self) -> Option<(Vec<String>, GlobSet)> {
@@ -109,6 +135,25 @@ impl Fields<'_> {
         }
     }
 
+    fn prices(&mut self) -> Prices {
+        let Some(given) = self.given.get("prices").filter(|given| !given.is_null()) else { return Prices::default() };
+        Prices::read(given).unwrap_or_else(|faults| {
+            faults.iter().for_each(|(place, what)| self.fault(place, what));
+            Prices::default()
+        })
+    }
+
+    /// The account lies on the provider's own machine: its key goes nowhere else.
+    fn balance(&mut self, base: &reqwest::Url) -> Option<reqwest::Url> {
+        let text = self.text("balance")?;
+        let url =
+            base.join(&text).ok().filter(|url| (url.scheme(), url.host_str(), url.port()) == (base.scheme(), base.host_str(), base.port()));
+        if url.is_none() {
+            self.fault("balance", "expected a path such as /user/balance on the host of base_url");
+        }
+        url
+    }
+
     fn script(&mut self, outside: &Outside<'_>) -> Option<Script> {
         let Some(path) = self.text("script") else {
             self.absent("script", "a path in the bundle");
@@ -121,8 +166,8 @@ impl Fields<'_> {
         Script::read(&path, &text).map_err(|faults| self.faults.extend(faults)).ok()
     }
 
-    fn chat(&mut self, outside: &Outside<'_>) -> Option<Endpoint> {
-        let url = self.url();
+    fn endpoint(&mut self, format: Format, outside: &Outside<'_>) -> Option<Endpoint> {
+        let url = self.url(format);
         let key = match self.text("key_env") {
             None => Key::None,
             Some(variable) => match (outside.env)(&variable).as_deref().and_then(Secret::new) {
@@ -132,12 +177,17 @@ impl Fields<'_> {
         };
         let (mut hidden, mut missing_headers) = (Vec::new(), Vec::new());
         let headers = self.headers(outside, &mut hidden, &mut missing_headers);
-        let options = self.options();
+        let options = self.options(format);
         let tries = self.number("tries", 1, MOST_TRIES).unwrap_or(TRIES);
         let backoff = self.number("backoff_ms", 0, 60_000).unwrap_or(BACKOFF_MS);
+        let idle = self.number("idle_ms", 1, 3_600_000).unwrap_or(IDLE_MS);
         let url = url?;
+        let balance = self.balance(&url);
         Some(Endpoint {
+            balance,
             name: self.name.to_owned(),
+            format,
+            idle: Duration::from_millis(idle),
             loopback: is_loopback(&url),
             url,
             key,
@@ -151,11 +201,12 @@ impl Fields<'_> {
         })
     }
 
-    fn options(&mut self) -> BodyOptions {
+    fn options(&mut self, format: Format) -> BodyOptions {
+        let fixed: &[&str] = if format == Format::Chat { &chat::FIXED } else { &messages::FIXED };
         let extra = match self.given.get("body") {
             None => Map::new(),
             Some(Value::Object(extra)) => {
-                if let Some(key) = chat::FIXED.iter().find(|key| extra.contains_key(**key)) {
+                if let Some(key) = fixed.iter().find(|key| extra.contains_key(**key)) {
                     self.fault("body", &format!("`{key}` is written by the engine and cannot be set"));
                 }
                 extra.clone()
@@ -176,18 +227,22 @@ impl Fields<'_> {
             max_tokens: self.number("max_tokens", 1, u64::MAX),
             temperature,
             json_schema: self.flag("json_schema"),
+            finish_tool: self.flag_or("finish_tool", true),
             drop_reasoning: self.flag("drop_reasoning"),
+            stream: self.flag("stream"),
+            stream_usage: self.flag_or("stream_usage", true),
             extra,
         }
     }
 
-    fn url(&mut self) -> Option<reqwest::Url> {
+    fn url(&mut self, format: Format) -> Option<reqwest::Url> {
         let Some(text) = self.text("base_url") else {
             self.absent("base_url", "the address of the provider, e.g. https://api.example.com/v1");
             return None;
         };
         let base = text.trim_end_matches('/');
-        let full = if base.ends_with("/chat/completions") { base.to_owned() } else { format!("{base}/chat/completions") };
+        let end = if format == Format::Chat { "/chat/completions" } else { "/messages" };
+        let full = if base.ends_with(end) { base.to_owned() } else { format!("{base}{end}") };
         let Ok(url) = reqwest::Url::parse(&full) else {
             self.fault("base_url", "not an address; write e.g. https://api.example.com/v1");
             return None;
@@ -274,8 +329,12 @@ impl Fields<'_> {
     }
 
     fn flag(&mut self, key: &str) -> bool {
+        self.flag_or(key, false)
+    }
+
+    fn flag_or(&mut self, key: &str, default: bool) -> bool {
         match self.given.get(key) {
-            None | Some(Value::Null) => false,
+            None | Some(Value::Null) => default,
             Some(Value::Bool(flag)) => *flag,
             Some(_) => {
                 self.fault(key, "expected true or false");

@@ -1,6 +1,6 @@
 //! Tokens estimated from sizes, for answers without figures: rather too many than too few, so that cost is never nothing.
 
-use crate::agent::{Message, ModelRequest, ToolCall};
+use crate::agent::{Message, ModelRequest, Tokens, ToolCall};
 
 /// About four ASCII characters make a token; other scripts count one a character.
 pub(super) fn of_text(text: &str) -> u64 {
@@ -17,6 +17,11 @@ pub(super) fn of_request(request: &ModelRequest) -> u64 {
         request.tools.iter().map(|tool| of_text(&tool.name) + of_text(&tool.description) + of_text(&tool.parameters.to_string())).sum();
     let messages: u64 = request.messages.iter().map(of_message).sum();
     of_text(&request.system) + tools + messages
+}
+
+/// What a question without an answer has used up at least.
+pub(super) fn of_unanswered(request: &ModelRequest) -> Tokens {
+    Tokens { input: of_request(request), cached: 0, output: 0, estimated: true }
 }
 
 /// Output tokens of an answer.

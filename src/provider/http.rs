@@ -2,14 +2,16 @@
 //!
 //! It follows no redirect (a key must not travel), believes no size (answers are bounded), and shows no text that was not scrubbed of the key.
 
+use super::estimate;
 use super::retry::{WaitHeaders, backoff, jittered};
 use super::secret::Secret;
-use super::wire::{BodyOptions, FaultClass, WireFault, chat};
+use super::wire::balance::{self, Balance};
+use super::wire::{BodyOptions, FaultClass, WireFault, chat, finish, messages};
 use crate::agent::{Failure, FailureKind, ModelReply, ModelRequest, Tokens};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use std::sync::OnceLock;
 use std::time::Duration;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 /// Largest answer that is read.
 const ANSWER_BYTES: usize = 32 * 1024 * 1024;
@@ -34,9 +36,19 @@ pub(super) enum Key {
     Held(Secret),
 }
 
+/// What is spoken over HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    /// Chat completions.
+    Chat,
+    /// Anthropic's Messages.
+    Messages,
+}
+
 /// One provider that speaks HTTP.
 pub(super) struct Endpoint {
     pub(super) name: String,
+    pub(super) format: Format,
     pub(super) url: reqwest::Url,
     pub(super) loopback: bool,
     pub(super) key: Key,
@@ -48,6 +60,10 @@ pub(super) struct Endpoint {
     /// Times a question is asked at most when the server fails.
     pub(super) tries: u32,
     pub(super) backoff: Duration,
+    /// Where the account tells what is left.
+    pub(super) balance: Option<reqwest::Url>,
+    /// Longest silence while an answer is awaited or comes in.
+    pub(super) idle: Duration,
     pub(super) client: OnceLock<Result<reqwest::Client, String>>,
 }
 
@@ -90,13 +106,43 @@ impl Endpoint {
         self.ready().map_err(|message| Failure::new(FailureKind::Spawn, message))?;
         let client = self.client.get_or_init(|| build_client(&self.url, self.loopback)).as_ref();
         let client = client.map_err(|message| Failure::new(FailureKind::Spawn, format!("no HTTP client could be made: {message}")))?;
-        let body = chat::encode(request, &self.options).to_string();
+        let body = match self.format {
+            Format::Chat => chat::encode(request, &self.options),
+            Format::Messages => messages::encode(request, &self.options),
+        };
+        let body = body.to_string();
         let started = Instant::now();
         let deadline = started + Duration::from_millis(request.timeout_ms).min(LONGEST);
         let asking = Asking { deadline, tries: 0, busy: 0, spent: Tokens::default() };
         let mut reply = self.ask_until_answered(client, &body, request, asking).await?;
         reply.latency_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(reply)
+    }
+
+    /// What is left on the account; `None` where nothing says how to ask.
+    pub(super) async fn account(&self, currency: &str) -> Option<Result<Balance, String>> {
+        const PATIENCE: Duration = Duration::from_secs(20);
+        let url = self.balance.clone()?;
+        let said = |message: String| self.scrub(&format!("provider `{}`: its balance is not known: {message}", self.name));
+        let client = match self.client.get_or_init(|| build_client(&self.url, self.loopback)) {
+            Ok(client) => client,
+            Err(message) => return Some(Err(said(message.clone()))),
+        };
+        let mut call = client.get(url).headers(self.headers.clone());
+        if let Key::Held(key) = &self.key
+            && let Some(value) = key.header("Bearer ")
+        {
+            call = call.header(AUTHORIZATION, value);
+        }
+        let answer = timeout(PATIENCE, async {
+            let response = call.send().await.map_err(network_fault)?;
+            let status = response.status().as_u16();
+            balance::decode(status, &self.read_bounded(response).await?, currency)
+        });
+        Some(match answer.await {
+            Ok(answer) => answer.map_err(|fault| said(fault.message)),
+            Err(_) => Err(said(format!("no answer within {} s", PATIENCE.as_secs()))),
+        })
     }
 
     async fn ask_until_answered(
@@ -109,7 +155,8 @@ impl Endpoint {
         let mut last: Option<String> = None;
         loop {
             let Ok((result, waits)) = timeout_at(asking.deadline, self.ask_once(client, body, request)).await else {
-                return Err(self.timed_out(request, last.as_deref()));
+                asking.spend(estimate::of_unanswered(request));
+                return Err(self.timed_out(request, last.as_deref()).having_spent(asking.spent));
             };
             let fault = match result {
                 Ok(reply) => return Ok(asking.with_spent(reply)),
@@ -117,12 +164,12 @@ impl Endpoint {
             };
             asking.spend(fault.spent);
             let Some(wait) = self.next_wait(&mut asking, fault.class, &waits, request) else {
-                return Err(self.failure(&fault, asking.asked()));
+                return Err(self.failure(&fault, asking.asked()).having_spent(asking.spent));
             };
             if Instant::now() + wait >= asking.deadline {
                 let message =
                     format!("{}; the next try is due in {} s, which is more than the attempt has left", fault.message, wait.as_secs());
-                return Err(self.failure(&WireFault { message, ..fault }, asking.asked()));
+                return Err(self.failure(&WireFault { message, ..fault }, asking.asked()).having_spent(asking.spent));
             }
             tokio::time::sleep(wait).await;
             last = Some(fault.message);
@@ -148,29 +195,61 @@ impl Endpoint {
 
     async fn ask_once(&self, client: &reqwest::Client, body: &str, request: &ModelRequest) -> (Result<ModelReply, WireFault>, WaitHeaders) {
         let mut call = client.post(self.url.clone()).header(CONTENT_TYPE, "application/json").headers(self.headers.clone());
+        let (name, prefix) = match self.format {
+            Format::Chat => (AUTHORIZATION, "Bearer "),
+            Format::Messages => (HeaderName::from_static("x-api-key"), ""),
+        };
+        if self.format == Format::Messages && !self.headers.contains_key("anthropic-version") {
+            call = call.header("anthropic-version", "2023-06-01");
+        }
         if let Key::Held(key) = &self.key {
-            let Some(value) = key.header("Bearer ") else {
+            let Some(value) = key.header(prefix) else {
                 let fault = WireFault::new(FaultClass::Rejected, "the key holds characters that no header may have");
                 return (Err(fault), WaitHeaders::default());
             };
-            call = call.header(AUTHORIZATION, value);
+            call = call.header(name, value);
         }
-        let response = match call.body(body.to_owned()).send().await {
-            Ok(response) => response,
-            Err(error) => return (Err(network_fault(error)), WaitHeaders::default()),
+        let response = match timeout(self.idle, call.body(body.to_owned()).send()).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return (Err(network_fault(error)), WaitHeaders::default()),
+            Err(_) => return (Err(self.silent()), WaitHeaders::default()),
         };
         let waits = wait_headers(response.headers());
         let status = response.status().as_u16();
-        let result = match read_bounded(response).await {
+        let result = match self.read_bounded(response).await {
             Ok(_) if (300..400).contains(&status) => Err(WireFault::new(
                 FaultClass::Rejected,
                 format!("the address redirects (status {status}); write the final one as base_url"),
             )),
             // Scrubbed before it is decoded: what is shown later is clipped, and half a key is still half a key.
-            Ok(bytes) => chat::decode(status, self.scrub(&String::from_utf8_lossy(&bytes)).as_bytes(), request),
+            Ok(bytes) => self.decode(status, &self.scrub(&String::from_utf8_lossy(&bytes)), request),
             Err(fault) => Err(fault),
         };
         (result, waits)
+    }
+
+    fn decode(&self, status: u16, text: &str, request: &ModelRequest) -> Result<ModelReply, WireFault> {
+        let reply = match self.format {
+            Format::Chat => chat::decode(status, text.as_bytes(), request),
+            Format::Messages => messages::decode(status, text.as_bytes(), request),
+        };
+        reply.map(|reply| if self.options.finish_tool { finish::taken(reply, request) } else { reply })
+    }
+
+    async fn read_bounded(&self, mut response: reqwest::Response) -> Result<Vec<u8>, WireFault> {
+        let mut bytes = Vec::new();
+        // Every byte counts as a sign of life, blank lines and comments included.
+        while let Some(chunk) = timeout(self.idle, response.chunk()).await.map_err(|_| self.silent())?.map_err(network_fault)? {
+            if bytes.len() + chunk.len() > ANSWER_BYTES {
+                return Err(WireFault::new(FaultClass::Garbled, format!("the answer is larger than {} MB", ANSWER_BYTES / 1024 / 1024)));
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(bytes)
+    }
+
+    fn silent(&self) -> WireFault {
+        WireFault::new(FaultClass::Transient, format!("nothing came for {} s", self.idle.as_secs_f32()))
     }
 
     fn failure(&self, fault: &WireFault, asked: u32) -> Failure {
@@ -210,11 +289,12 @@ impl Asking {
         self.spent.input = self.spent.input.saturating_add(more.input);
         self.spent.cached = self.spent.cached.saturating_add(more.cached);
         self.spent.output = self.spent.output.saturating_add(more.output);
+        self.spent.estimated |= more.estimated;
     }
 
     fn with_spent(mut self, mut reply: ModelReply) -> ModelReply {
         self.spend(reply.tokens);
-        reply.tokens = Tokens { estimated: reply.tokens.estimated, ..self.spent };
+        reply.tokens = self.spent;
         reply
     }
 }
@@ -249,17 +329,6 @@ fn chain(error: &reqwest::Error) -> String {
         source = cause.source();
     }
     text
-}
-
-async fn read_bounded(mut response: reqwest::Response) -> Result<Vec<u8>, WireFault> {
-    let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(network_fault)? {
-        if bytes.len() + chunk.len() > ANSWER_BYTES {
-            return Err(WireFault::new(FaultClass::Garbled, format!("the answer is larger than {} MB", ANSWER_BYTES / 1024 / 1024)));
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(bytes)
 }
 
 fn wait_headers(headers: &HeaderMap) -> WaitHeaders {

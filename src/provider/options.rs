@@ -13,6 +13,12 @@ pub struct BodyOptions {
     pub json_schema: bool,
     /// Reasoning is not sent back, even beside tool calls (older reasoners refuse it).
     pub drop_reasoning: bool,
+    /// The output is asked for as the arguments of a tool, where it is an object and `json_schema` does not hold the provider to it.
+    pub finish_tool: bool,
+    /// The answer is asked for in pieces.
+    pub stream: bool,
+    /// A stream is asked to end with the figures of its tokens.
+    pub stream_usage: bool,
     /// Further fields, merged into the body.
     pub extra: Map<String, Value>,
 }

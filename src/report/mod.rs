@@ -3,7 +3,7 @@
 //! Reporters consume [`crate::driver::Event`] and give text; recorded events go through the same reporters. They show what the document's `view`
 //! names and know no workflow. Nothing here decides anything about a run, and nothing but [`console`] and [`watch`] writes anywhere.
 
-mod board;
+pub mod board;
 pub mod briefing;
 pub mod console;
 pub mod diagnostics;
@@ -14,7 +14,7 @@ pub mod progress;
 mod sheet;
 pub mod summary;
 pub mod text;
-mod view;
+pub mod view;
 pub mod watch;
 
 pub use sheet::{Drawing, Sheet};

@@ -15,6 +15,7 @@ mod scan;
 mod scope;
 mod table;
 mod value;
+mod winners;
 
 pub use cover::{Cover, CoverFinding, CoverKind, cover};
 pub use engine::{Engine, Leaves, Limits};
@@ -24,6 +25,7 @@ pub use names::Names;
 pub use scope::Scope;
 pub use table::{CompiledTable, TableError, TableErrorKind, evaluate};
 pub use value::{to_json, to_val};
+pub use winners::{Meeting, winners};
 
 /// A value of the expression language.
 pub type Val = minijinja::Value;

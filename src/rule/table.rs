@@ -2,7 +2,7 @@
 //!
 //! A condition that cannot be evaluated is an error that names its row, never a row that does not match.
 
-use super::{Engine, ExprError, Leaves, Names};
+use super::{Engine, ExprError, Leaves, Names, Scope};
 use crate::model::{HitPolicy, Rule, Table};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,7 +58,9 @@ pub enum TableErrorKind {
 }
 
 impl TableError {
-    fn new(kind: TableErrorKind, at: impl Into<String>, message: impl Into<String>) -> Self {
+    /// A fault of a table as a whole, or of the row its message names.
+    #[must_use]
+    pub fn new(kind: TableErrorKind, at: impl Into<String>, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), row: None, at: at.into(), cause: None }
     }
 
@@ -163,32 +165,73 @@ pub fn evaluate(engine: &Engine, table: &CompiledTable, inputs: &Map<String, Val
     check_inputs(table, inputs)?;
     let scope = Engine::scope_of(inputs);
     let stops_early = matches!(table.policy, HitPolicy::First | HitPolicy::Priority);
-    let mut matches: Vec<&Row> = Vec::new();
-    for row in &table.rows {
+    let matches = matching_rows(engine, table, &scope, stops_early)?;
+    if let (HitPolicy::Unique, [first, second, ..]) = (table.policy, matches.as_slice()) {
+        let (first, second) = (&table.rows[*first], &table.rows[*second]);
+        return Err(clash(second, format!("rows `{}` and `{}` both match, but the table is `unique`", first.id, second.id)));
+    }
+    let mut results = Vec::new();
+    for row in matches.into_iter().map(|index| &table.rows[index]) {
+        results.push((row, render(engine, row, &scope)?));
+    }
+    conclude(table.policy, results)
+}
+
+impl CompiledTable {
+    /// The policy.
+    #[must_use]
+    pub fn policy(&self) -> HitPolicy {
+        self.policy
+    }
+
+    /// Id of a row; rows are numbered in the order they are tried.
+    #[must_use]
+    pub fn row_id(&self, row: usize) -> &str {
+        self.rows.get(row).map_or("", |row| row.id.as_str())
+    }
+
+    /// All rows that match, or the first one tried alone; no result is rendered.
+    ///
+    /// # Errors
+    /// An input is missing, undeclared or wrong, or a condition cannot be evaluated.
+    pub fn matching(&self, engine: &Engine, inputs: &Map<String, Value>, first_only: bool) -> Result<Vec<usize>, TableError> {
+        check_inputs(self, inputs)?;
+        matching_rows(engine, self, &Engine::scope_of(inputs), first_only)
+    }
+
+    /// The result of one row for inputs it need not match.
+    ///
+    /// # Errors
+    /// There is no such row, or its result cannot be evaluated.
+    pub fn result(&self, engine: &Engine, row: usize, inputs: &Map<String, Value>) -> Result<Value, TableError> {
+        let row = self.rows.get(row).ok_or_else(|| TableError::new(TableErrorKind::Result, String::new(), "there is no such row"))?;
+        render(engine, row, &Engine::scope_of(inputs))
+    }
+}
+
+/// Numbers of the rows whose condition holds, in the order they are tried.
+fn matching_rows(engine: &Engine, table: &CompiledTable, scope: &Scope, first_only: bool) -> Result<Vec<usize>, TableError> {
+    let mut matches = Vec::new();
+    for (index, row) in table.rows.iter().enumerate() {
         let holds = match &row.when {
             Some(when) => {
-                engine.truth(when, &scope).map_err(|error| TableError::of_row(TableErrorKind::Condition, String::new(), &row.id, error))?
+                engine.truth(when, scope).map_err(|error| TableError::of_row(TableErrorKind::Condition, String::new(), &row.id, error))?
             }
             None => true,
         };
         if holds {
-            matches.push(row);
-            if stops_early {
+            matches.push(index);
+            if first_only {
                 break;
             }
         }
     }
-    if let (HitPolicy::Unique, [first, second, ..]) = (table.policy, matches.as_slice()) {
-        return Err(clash(second, format!("rows `{}` and `{}` both match, but the table is `unique`", first.id, second.id)));
-    }
-    let mut results = Vec::new();
-    for row in matches {
-        let result = engine
-            .tree(&row.then, Leaves::Templates, &scope)
-            .map_err(|error| TableError::of_row(TableErrorKind::Result, String::new(), &row.id, error))?;
-        results.push((row, result));
-    }
-    conclude(table.policy, results)
+    Ok(matches)
+}
+
+fn render(engine: &Engine, row: &Row, scope: &Scope) -> Result<Value, TableError> {
+    let result = engine.tree(&row.then, Leaves::Templates, scope);
+    result.map_err(|error| TableError::of_row(TableErrorKind::Result, String::new(), &row.id, error))
 }
 
 fn conclude(policy: HitPolicy, results: Vec<(&Row, Value)>) -> Result<Value, TableError> {

@@ -3,23 +3,25 @@
 //! Files to collect are removed before the program starts: a report of an earlier run can then never be taken for this one's.
 
 use super::registry::{Inner, blocking};
-use super::{Gate, arguments, error, failed, tool_error};
+use super::{Gate, arguments, confine, error, failed, tool_error};
 use crate::base::limits::FILE_BYTES;
 use crate::model::tool::{ToolError, ToolErrorKind, ToolRequest};
 use crate::world::git::Repo;
-use crate::world::{Cancel, Finished, Kind, ProcessSpec, Root, clean_text, inherited_env, run_process};
+use crate::world::{Cancel, Confinement, Finished, Kind, ProcessSpec, Root, clean_text, find_program, inherited_env, run_process};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) async fn run(inner: &Arc<Inner>, request: &Arc<ToolRequest>, gate: Gate, cancel: &Cancel) -> Result<Value, ToolError> {
     let (shared, call) = (Arc::clone(inner), Arc::clone(request));
     let (spec, base) = blocking(move || prepare(&shared, &call, &gate)).await?;
+    let confined = spec.confinement.is_some();
     let done = run_process(spec, cancel).await.map_err(tool_error)?;
     let call = Arc::clone(request);
     let collected = blocking(move || collect(base.as_ref(), &call.args)).await?;
-    Ok(answer(&done, collected))
+    Ok(answer(&done, collected, confined))
 }
 
 enum Base {
@@ -52,15 +54,43 @@ fn prepare(inner: &Arc<Inner>, request: &ToolRequest, gate: &Gate) -> Result<(Pr
     for (_, path) in targets(args) {
         clear(root, path, gate, matches!(base, Base::Project(_)))?;
     }
+    let env = environment(inner, request)?;
+    let confinement = if inner.sandbox.files { Some(confinement(inner, request, gate, &base, (&argv, &cwd, &env))?) } else { None };
     let spec = ProcessSpec {
         argv,
         cwd,
-        env: environment(inner, request)?,
+        env,
+        confinement,
         stdin: arguments::text(args, "stdin").map(str::to_owned),
         timeout: timeout(args, request.timeout_ms),
         keep_bytes: inner.config.output_bytes,
     };
     Ok((spec, base))
+}
+
+/// What the kernel lets the program reach.
+fn confinement(
+    inner: &Inner,
+    request: &ToolRequest,
+    gate: &Gate,
+    base: &Base,
+    (argv, cwd, env): (&[String], &Path, &BTreeMap<String, String>),
+) -> Result<Confinement, ToolError> {
+    let mut confinement = match base {
+        Base::Project(inner) => confine::project(gate, &inner.project, &inner.protected)?,
+        Base::Checkout(root) => confine::checkout(gate, root)?,
+    };
+    let called = argv.first().map(|program| find_program(program, cwd, env)).unwrap_or_default();
+    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+    let never = [inner.project.path(), inner.scratch.root()];
+    confinement.read.extend(confine::programs(&inherited_env(), &called, home.as_deref(), &never));
+    confinement.read.extend(inner.config.further_read.iter().cloned());
+    let own = inner.scratch.own(&request.role, &request.owner).into_iter();
+    for folder in own.chain(inner.config.further_write.iter().cloned()) {
+        confinement.read.push(folder.clone());
+        confinement.write.push(folder);
+    }
+    Ok(confinement)
 }
 
 fn argv(args: &Value) -> Result<Vec<String>, ToolError> {
@@ -128,7 +158,8 @@ fn collect(root: &Root, args: &Value) -> Result<Map<String, Value>, ToolError> {
     targets(args).map(read).collect()
 }
 
-fn answer(done: &Finished, collected: Map<String, Value>) -> Value {
+fn answer(done: &Finished, collected: Map<String, Value>, confined: bool) -> Value {
+    let refused = if confined { refusals(&[&done.stdout.text, &done.stderr.text]) } else { Vec::new() };
     json!({
         "exit": done.exit,
         "signal": done.signal,
@@ -138,7 +169,18 @@ fn answer(done: &Finished, collected: Map<String, Value>) -> Value {
         "truncated": done.stdout.omitted > 0 || done.stderr.omitted > 0,
         "ms": done.ms,
         "collected": collected,
+        "confined": confined,
+        "refused": refused,
         // Only whoever reads the journal knows about an interrupted try.
         "rerun": false
     })
+}
+
+/// Lines that tell of something the kernel refused. A program that keeps silent about it was refused all the same.
+fn refusals(outputs: &[&str]) -> Vec<String> {
+    const SIGNS: [&str; 5] = ["Permission denied", "Operation not permitted", "PermissionError", "EACCES", "Invalid cross-device link"];
+    const MOST: usize = 20;
+    const LONGEST: usize = 300;
+    let lines = outputs.iter().flat_map(|output| output.lines()).filter(|line| SIGNS.iter().any(|sign| line.contains(sign)));
+    lines.take(MOST).map(|line| clean_text(line).chars().take(LONGEST).collect()).collect()
 }

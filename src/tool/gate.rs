@@ -16,6 +16,7 @@ pub struct Gate {
     write: Vec<Layer>,
     protected: GlobSet,
     exec: Exec,
+    network: bool,
     git: Access,
     rdf: Access,
 }
@@ -39,6 +40,7 @@ impl Gate {
             write: layers(&grants.write)?,
             protected: compile_globs(&whole, true).map_err(tool_error)?,
             exec: grants.exec,
+            network: grants.network,
             git: grants.git,
             rdf: grants.rdf,
         })
@@ -70,6 +72,17 @@ impl Gate {
             Permission::RdfWrite if self.rdf < Access::Write => missing("rdf: write"),
             Permission::GitRead | Permission::GitWrite | Permission::RdfRead | Permission::RdfWrite => Ok(()),
         }
+    }
+
+    /// The layers of globs for reading and for writing.
+    pub(super) fn layers(&self) -> (Vec<&[String]>, Vec<&[String]>) {
+        (globs(&self.read), globs(&self.write))
+    }
+
+    /// Whether programs may use the network.
+    #[must_use]
+    pub fn network(&self) -> bool {
+        self.network
     }
 
     /// Whether git may be read.
@@ -110,6 +123,10 @@ impl Gate {
 fn layers(granted: &[Vec<String>]) -> Result<Vec<Layer>, ToolError> {
     let compile = |globs: &Vec<String>| Ok(Layer { globs: globs.clone(), set: compile_globs(globs, false).map_err(tool_error)? });
     granted.iter().map(compile).collect()
+}
+
+fn globs(layers: &[Layer]) -> Vec<&[String]> {
+    layers.iter().map(|layer| layer.globs.as_slice()).collect()
 }
 
 fn passes(layers: &[Layer], path: &RelPath, verb: &str) -> Result<(), ToolError> {

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod checkout;
+pub mod confine;
 mod coverage;
 mod desk;
 mod edit;

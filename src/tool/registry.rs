@@ -6,7 +6,7 @@
 use super::{Gate, ProjectDesk, arguments, error, failed, tool_error};
 use crate::model::tool::{Descriptor, ToolError, ToolErrorKind, ToolRequest};
 use crate::model::tools;
-use crate::world::{Cancel, DRAFTS, Root};
+use crate::world::{Cancel, DRAFTS, Root, Support, support};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,6 +26,10 @@ pub struct ProjectConfig {
     pub protected: Vec<String>,
     /// Bytes of text an answer may hold.
     pub output_bytes: usize,
+    /// Folders outside the project that started programs may read.
+    pub further_read: Vec<PathBuf>,
+    /// Folders outside the project that started programs may read and write.
+    pub further_write: Vec<PathBuf>,
 }
 
 /// All tools of one project.
@@ -43,7 +47,8 @@ pub(super) struct Inner {
     pub(super) checkouts: Mutex<BTreeMap<(String, String), Arc<Root>>>,
     /// Held during every git call.
     pub(super) git: Mutex<()>,
-    protected: Vec<String>,
+    pub(super) protected: Vec<String>,
+    pub(super) sandbox: Support,
 }
 
 impl Registry {
@@ -58,7 +63,7 @@ impl Registry {
         let mut protected = config.protected.clone();
         protected.push(escaped(config.run_dir.trim_end_matches('/')));
         Gate::new(&crate::model::Grants::default(), &protected)?;
-        let inner = Inner { config, project, scratch, checkouts: Mutex::default(), git: Mutex::default(), protected };
+        let inner = Inner { config, project, scratch, checkouts: Mutex::default(), git: Mutex::default(), protected, sandbox: support() };
         Ok(Self { inner: Arc::new(inner) })
     }
 

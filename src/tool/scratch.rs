@@ -34,10 +34,9 @@ impl Scratch {
     ///
     /// Compiled Python files are kept per attempt: they are found by path, time and size, which another checkout at the same path could share.
     pub(super) fn env(&self, role: &str, owner: &str) -> Result<BTreeMap<String, String>, ToolError> {
-        let role = self.root.join("roles").join(safe_name(role));
-        let attempt = self.root.join("attempts").join(safe_name(owner));
-        let (temporary, cache) = (attempt.join("tmp"), role.join("cache"));
-        for folder in [&temporary, &cache] {
+        let [role, attempt] = self.own(role, owner);
+        let (temporary, cache, home) = (attempt.join("tmp"), role.join("cache"), role.join("home"));
+        for folder in [&temporary, &cache, &home] {
             let what = format!("making `{}`", folder.display());
             fs::create_dir_all(folder).map_err(|error| tool_error(Fault::io(&what, &error)))?;
         }
@@ -50,8 +49,20 @@ impl Scratch {
             ("PYTHONPYCACHEPREFIX", attempt.join("pycache")),
             ("COVERAGE_FILE", attempt.join("coverage")),
             ("RSF_SCRATCH", attempt),
+            // A person's home holds keys, and settings that are no business of a role.
+            ("HOME", home),
         ];
         Ok(places.into_iter().map(|(name, path)| (name.to_owned(), path.to_string_lossy().into_owned())).collect())
+    }
+
+    /// The folders of a role and of one of its attempts.
+    pub(super) fn own(&self, role: &str, owner: &str) -> [PathBuf; 2] {
+        [self.root.join("roles").join(safe_name(role)), self.root.join("attempts").join(safe_name(owner))]
+    }
+
+    /// The folder of all of them.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
     }
 
     /// Where a checkout of an attempt lies.

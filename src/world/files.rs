@@ -145,6 +145,19 @@ impl Root {
     /// # Errors
     /// Denied, disk full, unwritable.
     pub fn write_atomic(&self, path: &str, bytes: &[u8]) -> Result<(), Fault> {
+        self.put(path, bytes, true)
+    }
+
+    /// [`Root::write_atomic`] without waiting for the disk: a reader sees the old or the new content, a crash of the machine may leave either
+    /// or none. For state that is cheap to lose.
+    ///
+    /// # Errors
+    /// Denied, disk full, unwritable.
+    pub fn replace(&self, path: &str, bytes: &[u8]) -> Result<(), Fault> {
+        self.put(path, bytes, false)
+    }
+
+    fn put(&self, path: &str, bytes: &[u8], durable: bool) -> Result<(), Fault> {
         let real = self.resolve(path)?;
         let what = format!("writing `{path}`");
         let old = self.regular(&real, "written")?;
@@ -154,13 +167,13 @@ impl Root {
         let drafts = self.drafts.as_deref().map(|drafts| self.resolve(drafts)).transpose()?;
         let elsewhere = drafts.map(|drafts| self.open_folder(drafts.as_str())).transpose().map_err(|error| Fault::io(&what, &error))?;
         let mut written = match &elsewhere {
-            Some(drafts) => replace(drafts, &temporary, &parent, name, bytes, old.as_ref()),
-            None => replace(&parent, &temporary, &parent, name, bytes, old.as_ref()),
+            Some(drafts) => draft(drafts, &temporary, &parent, name, bytes, old.as_ref(), durable),
+            None => draft(&parent, &temporary, &parent, name, bytes, old.as_ref(), durable),
         };
         if elsewhere.is_some() && written.as_ref().is_err_and(|error| error.kind() == ErrorKind::CrossesDevices) {
-            written = replace(&parent, &temporary, &parent, name, bytes, old.as_ref());
+            written = draft(&parent, &temporary, &parent, name, bytes, old.as_ref(), durable);
         }
-        written.and_then(|()| sync_folder(&parent)).map_err(|error| Fault::io(&what, &error))
+        written.and_then(|()| if durable { sync_folder(&parent) } else { Ok(()) }).map_err(|error| Fault::io(&what, &error))
     }
 
     /// Appends one record to a file, making it and its folders. Where a crash tore the last line, and what is left of it is how `record`
@@ -280,8 +293,8 @@ impl Root {
 }
 
 /// Writes a draft in one folder and moves it to its place in another.
-fn replace(drafts: &Dir, draft: &str, parent: &Dir, name: &str, bytes: &[u8], old: Option<&Metadata>) -> std::io::Result<()> {
-    let drafted = write_new(drafts, draft, bytes, old);
+fn draft(drafts: &Dir, draft: &str, parent: &Dir, name: &str, bytes: &[u8], old: Option<&Metadata>, durable: bool) -> std::io::Result<()> {
+    let drafted = write_new(drafts, draft, bytes, old, durable);
     crash_point("file.drafted");
     let written = drafted.and_then(|()| drafts.rename(draft, parent, name));
     crash_point("file.renamed");
@@ -292,13 +305,13 @@ fn replace(drafts: &Dir, draft: &str, parent: &Dir, name: &str, bytes: &[u8], ol
     written
 }
 
-fn write_new(parent: &Dir, name: &str, bytes: &[u8], old: Option<&Metadata>) -> std::io::Result<()> {
+fn write_new(parent: &Dir, name: &str, bytes: &[u8], old: Option<&Metadata>, durable: bool) -> std::io::Result<()> {
     let mut file = parent.open_with(name, OpenOptions::new().write(true).create_new(true))?;
     file.write_all(bytes)?;
     if let Some(old) = old {
         file.set_permissions(old.permissions())?;
     }
-    file.sync_all()
+    if durable { file.sync_all() } else { Ok(()) }
 }
 
 /// The last bytes of a file, at most `most`; leaves the position anywhere (the file is open for appending).

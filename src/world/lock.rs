@@ -4,7 +4,9 @@ use super::{Fault, Root};
 use cap_std::fs::{File, OpenOptions};
 use std::time::{Duration, Instant};
 
-const PAUSE: Duration = Duration::from_millis(20);
+/// Pause before the second try; doubled up to [`LONGEST`].
+const PAUSE: Duration = Duration::from_micros(250);
+const LONGEST: Duration = Duration::from_millis(20);
 
 /// A held lock; dropping it lets others in.
 #[derive(Debug)]
@@ -23,11 +25,13 @@ impl Root {
         self.open_folder(real.split_last().0).map_err(|error| Fault::io(&what, &error))?;
         let file = self.open_real(&real, OpenOptions::new().read(true).write(true).create(true))?;
         let until = Instant::now() + patience;
+        let mut pause = PAUSE;
         while !try_lock(&file).map_err(|error| Fault::io(&what, &error))? {
             if Instant::now() > until {
                 return Err(Fault::failed(format!("{what}: another process holds it; wait until it has ended")));
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(pause);
+            pause = pause.saturating_mul(2).min(LONGEST);
         }
         Ok(Lock { _file: file })
     }

@@ -15,6 +15,7 @@ mod lock;
 mod paths;
 mod process;
 pub mod project;
+mod sandbox;
 mod survivors;
 mod walk;
 
@@ -26,6 +27,7 @@ pub use fault::{Fault, FaultKind};
 pub use files::{Kind, Root};
 pub use lock::Lock;
 pub use paths::{DRAFTS, RelPath, TEMPORARY_PREFIX, is_git_component};
-pub use process::{Finished, ProcessSpec, inherited_env, run_process};
+pub use process::{Finished, ProcessSpec, find_program, inherited_env, run_process};
+pub use sandbox::{Confinement, Support, support};
 pub use survivors::end_users_of;
 pub use walk::{Listing, compile_globs};

@@ -6,10 +6,10 @@
 
 use super::capture::{Capture, Captured};
 use super::survivors::{MARK, end_marked};
-use super::{Cancel, Fault, FaultKind, crash_point};
+use super::{Cancel, Confinement, Fault, FaultKind, crash_point};
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,6 +42,8 @@ pub struct ProcessSpec {
     pub timeout: Duration,
     /// Bytes kept per stream.
     pub keep_bytes: usize,
+    /// What the kernel lets it reach; `None` leaves it as free as the engine is.
+    pub confinement: Option<Confinement>,
 }
 
 /// How a command ended.
@@ -86,7 +88,7 @@ pub async fn run_process(spec: ProcessSpec, cancel: &Cancel) -> Result<Finished,
     let started = Instant::now();
     let mark = mark();
     crash_point("process.before");
-    let mut child = spawn(&spec, &mark)?;
+    let mut child = start(&spec, &mark).await?;
     crash_point("process.spawned");
     let group = Group { id: child.id(), mark, ended: AtomicBool::new(false) };
     let streams = [Drain::start(child.stdout().take(), spec.keep_bytes), Drain::start(child.stderr().take(), spec.keep_bytes)];
@@ -129,6 +131,65 @@ enum Ended {
 
 fn shown(argv: &[String]) -> String {
     argv.first().map(|program| program.escape_debug().to_string()).unwrap_or_default()
+}
+
+/// Starts the command, confined where that was asked for.
+#[cfg(target_os = "linux")]
+async fn start(spec: &ProcessSpec, mark: &str) -> Result<Box<dyn ChildWrapper>, Fault> {
+    let Some(confinement) = spec.confinement.clone() else { return spawn(spec, mark) };
+    let argv = super::sandbox::limited(located(spec)?);
+    let spec = ProcessSpec { argv, ..spec.clone() };
+    let (mark, runtime) = (mark.to_owned(), tokio::runtime::Handle::current());
+    let (answer, started) = tokio::sync::oneshot::channel();
+    // A thread of its own, because what is laid on it never comes off.
+    let thread = std::thread::Builder::new().name("confined start".to_owned()).spawn(move || {
+        let _runtime = runtime.enter();
+        let confined = super::sandbox::restrict_this_thread(&confinement);
+        let child = confined.map_err(|error| Fault::io("confining the program", &error)).and_then(|()| spawn(&spec, &mark));
+        let _ = answer.send(child);
+    });
+    thread.map_err(|error| Fault::io("starting a thread", &error))?;
+    started.await.map_err(|_| Fault::failed("the thread that starts the program ended without an answer"))?
+}
+
+#[cfg(not(target_os = "linux"))]
+#[expect(clippy::unused_async, reason = "elsewhere a thread is waited for")]
+async fn start(spec: &ProcessSpec, mark: &str) -> Result<Box<dyn ChildWrapper>, Fault> {
+    spawn(spec, mark)
+}
+
+/// The command with its program's place: it is started by a shell, which would answer a missing program with a status.
+#[cfg(target_os = "linux")]
+fn located(spec: &ProcessSpec) -> Result<Vec<String>, Fault> {
+    let Some((program, arguments)) = spec.argv.split_first().filter(|(program, _)| !program.is_empty()) else {
+        return Err(Fault::invalid("the command is empty; give a program and its arguments"));
+    };
+    let places = find_program(program, &spec.cwd, &spec.env);
+    let path = match places.iter().find(|path| is_executable(path)) {
+        Some(path) => path,
+        None if places.is_empty() => {
+            let message = format!("there is no program `{}`; install it or correct PATH", shown(&spec.argv));
+            return Err(Fault::new(FaultKind::Missing, message));
+        }
+        None => return Err(Fault::failed(format!("`{}` is not executable", shown(&spec.argv)))),
+    };
+    let path = path.to_str().ok_or_else(|| Fault::failed(format!("the place of `{}` is not UTF-8", shown(&spec.argv))))?;
+    Ok([path.to_owned()].into_iter().chain(arguments.iter().cloned()).collect())
+}
+
+/// Files a program's name may mean, the first one first.
+#[must_use]
+pub fn find_program(program: &str, cwd: &Path, env: &BTreeMap<String, String>) -> Vec<PathBuf> {
+    if program.contains('/') {
+        return Some(cwd.join(program)).filter(|path| path.is_file()).into_iter().collect();
+    }
+    let folders = env.get("PATH").map(String::as_str).unwrap_or_default().split(':');
+    folders.map(|folder| cwd.join(folder).join(program)).filter(|path| path.is_file()).collect()
+}
+
+#[cfg(target_os = "linux")]
+fn is_executable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
 fn spawn(spec: &ProcessSpec, mark: &str) -> Result<Box<dyn ChildWrapper>, Fault> {

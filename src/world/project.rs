@@ -69,7 +69,15 @@ async fn modules(root: &Path, value: &Value, python: &str, unmet: &mut Vec<Unmet
 
 /// Why a probing command did not succeed; `None` when it did.
 async fn failure(root: &Path, argv: Vec<String>) -> Option<String> {
-    let spec = ProcessSpec { argv, cwd: root.to_path_buf(), env: inherited_env(), stdin: None, timeout: PROBE, keep_bytes: PROBE_BYTES };
+    let spec = ProcessSpec {
+        argv,
+        cwd: root.to_path_buf(),
+        env: inherited_env(),
+        stdin: None,
+        timeout: PROBE,
+        keep_bytes: PROBE_BYTES,
+        confinement: None,
+    };
     match run_process(spec, &Cancel::new()).await {
         Ok(done) if done.exit == Some(0) => None,
         Ok(done) if done.timed_out => Some(format!("no answer within {} seconds", PROBE.as_secs())),

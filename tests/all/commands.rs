@@ -38,6 +38,7 @@ fn layered(document: &Value, case: &Value) -> Result<(Settings, Vec<String>), Se
         profile: case["profile"].as_str().map(str::to_owned),
         config: case["file"].as_str().map(|_| "extra.json".into()),
         sets: texts(&case["sets"]),
+        budget: case["budget"].as_str().map(str::to_owned),
         params: Vec::new(),
     };
     let layers = overrides.layers(&map(&document["profiles"]), |_| Ok(case["file"].as_str().unwrap_or_default().to_owned()))?;

@@ -2,7 +2,10 @@
 //! nobody disturbed. `RSF_CRASH_POINTS=all` (or `from..to`, or `every:n`) tries more than the sample of an ordinary test run.
 #![cfg(target_os = "linux")]
 
+mod deaths;
+mod disk;
 mod matrix;
+mod seeing;
 mod trial;
 
 use trial::{Base, Death, Trial};

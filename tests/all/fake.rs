@@ -209,7 +209,7 @@ impl Core for FakeCore {
                 Vec::new()
             }
             Input::Scripted { .. } => Vec::new(),
-            Input::Fact { .. } => {
+            Input::Fact { .. } | Input::Abort { .. } => {
                 self.facts += 1;
                 Vec::new()
             }
@@ -392,6 +392,10 @@ pub fn options(clock: FakeClock) -> Options {
         stop_requested: Arc::new(|| false),
         clock: Arc::new(clock),
         exit: Arc::new(|result| u8::from(result != "DONE")),
+        facts: Vec::new(),
+        abort: None,
+        heartbeat: None,
+        disk_full: None,
         grace: std::time::Duration::from_secs(60),
     }
 }

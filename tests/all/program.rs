@@ -70,6 +70,8 @@ impl Place {
     pub fn own(&self, mut command: Command) -> Command {
         command.current_dir(self.project()).env("HOME", self.folder.path().join("home"));
         command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").env("TERM", "xterm");
+        // A run that a test kills stays dead until the test goes on with it.
+        command.env("RSF_NO_WATCHDOG", "1");
         for name in ["DEEPSEEK_API_KEY", "ZAI_API_KEY", "NO_COLOR", "EMAIL", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL"] {
             command.env_remove(name);
         }

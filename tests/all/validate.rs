@@ -85,6 +85,21 @@ fn faults_of_the_execution_part_get_their_findings() {
 }
 
 #[test]
+fn decision_tables_get_their_findings() {
+    hold("tables");
+}
+
+#[test]
+fn who_wins_is_said() {
+    let table = load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("workflows/turn-cadence.json"));
+    let said: Vec<&str> = table.problems.iter().map(|problem| problem.message.as_str()).collect();
+    assert!(said.contains(&"`turn-35` wins over `turn-10`, `turn-7` at turn = 70, task = \"\""), "{said:#?}");
+    assert!(said.iter().any(|message| message.starts_with("`turn-70-checkpoint` wins over `turn-35`")), "{said:#?}");
+    assert!(said.iter().any(|message| message.starts_with("no row matches")), "{said:#?}");
+    assert!(table.problems.iter().all(|problem| problem.severity == Severity::Note), "{said:#?}");
+}
+
+#[test]
 fn texts_and_tables_that_cannot_be_used_are_found_before_a_run() {
     hold("texts/workflows");
 }

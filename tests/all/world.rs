@@ -192,6 +192,7 @@ mod processes {
             stdin: None,
             timeout: Duration::from_secs(60),
             keep_bytes: 1000,
+            confinement: None,
         }
     }
 

@@ -29,6 +29,9 @@ impl Session {
             let Some(fault) = self.refusal(&call) else {
                 self.fruitful = true;
                 self.record.used(dotted(&call.name));
+                if let Some(watch) = &mut self.spec.governor {
+                    watch.called(&dotted(&call.name), &call.arguments);
+                }
                 self.current = Some(call.clone());
                 return Next::Call { call };
             };

@@ -24,6 +24,7 @@ fn spec() -> SessionSpec {
         max_turns: 10,
         max_repairs: 2,
         output_bytes: 60,
+        governor: None,
     }
 }
 

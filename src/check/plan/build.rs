@@ -1,10 +1,11 @@
 //! Seals a checked document into a plan: resolves the net, compiles every text, table and schema.
 
 use super::Plan;
-use super::definition::definitions;
+use super::definition::{definitions, programs};
 use super::net::Net;
 use super::register::{Registered, register};
 use crate::base::{Limits, digest_json};
+use crate::governor::Governor;
 use crate::model::{Ordering, TableRef, TypeDef, Workflow};
 use crate::rule::{CompiledTable, Engine, ExprError, Limits as TextLimits};
 use crate::schema::{Schema, TypeSchemas};
@@ -64,6 +65,7 @@ pub(super) struct Parts {
     engine: Engine,
     outputs: BTreeMap<String, Schema>,
     tables: BTreeMap<String, CompiledTable>,
+    governors: BTreeMap<String, Arc<Governor>>,
     schemas: TypeSchemas,
     params_schema: Option<Schema>,
 }
@@ -100,8 +102,9 @@ pub(super) fn compile(
     }
     let template_bytes = crate::base::limits::TEMPLATE_BYTES;
     let mut engine = Engine::new(TextLimits { fuel: whole.fuel, expression_bytes: whole.expression_size, template_bytes });
-    let Registered { outputs } = register(workflow, files, &mut engine, &mut errors);
+    let Registered { outputs, governors } = register(workflow, files, &mut engine, &mut errors);
     let tables = compile_tables(workflow, files, &mut engine, decode_table, &mut errors);
+    let governors = compile_governors(&governors, files, &mut engine, decode_table, &mut errors);
     let schemas = compile_types(&workflow.execution.types, files, &mut errors);
     let params_schema = workflow.execution.params.as_ref().and_then(|schema| match Schema::compile(schema) {
         Ok(schema) => Some(schema),
@@ -110,7 +113,7 @@ pub(super) fn compile(
             None
         }
     });
-    (Parts { limits: whole, engine, outputs, tables, schemas, params_schema }, errors)
+    (Parts { limits: whole, engine, outputs, tables, governors, schemas, params_schema }, errors)
 }
 
 /// `{base}/{name}` as a JSON pointer.
@@ -135,7 +138,7 @@ impl Plan {
         settings: Settings,
         decode_table: DecodeTable<'_>,
     ) -> Result<Self, Vec<PlanError>> {
-        let (Parts { limits, engine, outputs, tables, schemas, params_schema }, errors) =
+        let (Parts { limits, engine, outputs, tables, governors, schemas, params_schema }, errors) =
             compile(&workflow, files, &settings.limits, decode_table);
         if !errors.is_empty() {
             return Err(errors);
@@ -144,6 +147,7 @@ impl Plan {
             return Err(vec![PlanError::new("", "flows and cells do not fit: `rsf validate` names the place")]);
         };
         let definitions = definitions(&net, document, files);
+        let program_definitions = programs(document, files);
         let digest = digest_json(
             &json!({"document": document, "files": files.iter().map(|(p, t)| (p.clone(), Value::from(&**t))).collect::<Map<_, _>>()}),
         );
@@ -152,12 +156,14 @@ impl Plan {
             net,
             engine,
             tables,
+            governors,
             schemas,
             outputs,
             params_schema,
             settings,
             limits,
             definitions,
+            program_definitions,
             digest,
             mentioned: mentioned(document, files),
         })
@@ -213,6 +219,35 @@ fn compile_tables(
         }
     }
     tables
+}
+
+/// Compiles the tables named as `governor`; what a table names must be there too.
+fn compile_governors(
+    named: &BTreeMap<String, String>,
+    files: &Files,
+    engine: &mut Engine,
+    decode_table: DecodeTable<'_>,
+    errors: &mut Vec<PlanError>,
+) -> BTreeMap<String, Arc<Governor>> {
+    let mut governors = BTreeMap::new();
+    for (path, place) in named {
+        let text = files.get(path).ok_or_else(|| format!("no file `{path}` in the bundle"));
+        let compiled = text.and_then(|text| decode_table(text)).and_then(|table| {
+            Governor::compile(&table, engine).map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+        });
+        match compiled {
+            Ok(governor) => {
+                let missing =
+                    governor.options.constraint.as_ref().filter(|file| !(file.starts_with("prompts/") && files.contains_key(*file)));
+                if let Some(file) = missing {
+                    errors.push(PlanError::new(path, format!("`constraint` names `{file}`, which is no file under `prompts/`")));
+                }
+                governors.insert(path.clone(), Arc::new(governor));
+            }
+            Err(message) => errors.push(PlanError::new(place, format!("the governor `{path}` cannot be used: {message}"))),
+        }
+    }
+    governors
 }
 
 fn compile_types(types: &BTreeMap<String, TypeDef>, files: &Files, errors: &mut Vec<PlanError>) -> TypeSchemas {

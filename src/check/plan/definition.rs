@@ -4,6 +4,7 @@ use super::build::Files;
 use super::net::Net;
 use crate::base::{digest_bytes, digest_json};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// One digest per cell of the net: the cell, its role, the document's types and rules, and the bundle's files it names.
 pub(super) fn definitions(net: &Net, document: &Value, files: &Files) -> Vec<String> {
@@ -32,6 +33,18 @@ pub(super) fn definitions(net: &Net, document: &Value, files: &Files) -> Vec<Str
             digest_json(&json!({"cell": definition, "role": role, "files": named, "shared": shared}))
         })
         .collect()
+}
+
+/// Per program of `on`: a digest of it with what it uses.
+pub(super) fn programs(document: &Value, files: &Files) -> BTreeMap<String, String> {
+    let shared = json!({"types": document.get("types"), "rules": document.get("rules"), "limits": document.get("limits")});
+    let programs = document.get("on").and_then(Value::as_object);
+    let digest = |program: &Value| {
+        let mut named = Map::new();
+        name_files(program, files, &mut named);
+        digest_json(&json!({"program": program, "as": document.pointer("/on/as"), "files": named, "shared": shared}))
+    };
+    programs.into_iter().flatten().map(|(event, program)| (event.clone(), digest(program))).collect()
 }
 
 /// Finds strings that are, or mention, the path of a file of the bundle.

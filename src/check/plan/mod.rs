@@ -14,11 +14,13 @@ pub(super) use inspect::faults;
 pub use net::{Net, NetCell, NetFlow, Part, Slot};
 
 use crate::base::Limits;
+use crate::governor::Governor;
 use crate::model::{Cell, Workflow};
 use crate::rule::{CompiledTable, Engine};
 use crate::schema::{Schema, TypeSchemas};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// A checked document, ready to run.
 pub struct Plan {
@@ -26,12 +28,15 @@ pub struct Plan {
     net: Net,
     engine: Engine,
     tables: BTreeMap<String, CompiledTable>,
+    governors: BTreeMap<String, Arc<Governor>>,
     schemas: TypeSchemas,
     outputs: BTreeMap<String, Schema>,
     params_schema: Option<Schema>,
     settings: Settings,
     limits: Limits,
     definitions: Vec<String>,
+    /// By event.
+    program_definitions: BTreeMap<String, String>,
     digest: String,
     mentioned: BTreeSet<String>,
 }
@@ -59,6 +64,12 @@ impl Plan {
     #[must_use]
     pub fn tables(&self) -> &BTreeMap<String, CompiledTable> {
         &self.tables
+    }
+
+    /// Governors' tables by path.
+    #[must_use]
+    pub fn governors(&self) -> &BTreeMap<String, Arc<Governor>> {
+        &self.governors
     }
 
     /// Schemas of handovers.
@@ -114,6 +125,12 @@ impl Plan {
     #[must_use]
     pub fn definition(&self, cell: usize) -> &str {
         &self.definitions[cell]
+    }
+
+    /// Digest of a program of `on` with what it uses; empty where the document has no such program.
+    #[must_use]
+    pub fn program_definition(&self, event: &str) -> &str {
+        self.program_definitions.get(event).map_or("", String::as_str)
     }
 
     /// Digest of the document with all its files.

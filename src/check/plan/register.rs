@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 pub(super) struct Registered {
     /// Schemas of agent operations with an `output` of their own, by pointer.
     pub outputs: BTreeMap<String, Schema>,
+    /// Paths of governors' tables, with the place that names each first.
+    pub governors: BTreeMap<String, String>,
 }
 
 struct Registrar<'a> {
@@ -18,11 +20,12 @@ struct Registrar<'a> {
     engine: &'a mut Engine,
     errors: &'a mut Vec<PlanError>,
     outputs: BTreeMap<String, Schema>,
+    governors: BTreeMap<String, String>,
 }
 
 /// Registers all texts of `workflow` and all template files of the bundle.
 pub(super) fn register(workflow: &Workflow, files: &Files, engine: &mut Engine, errors: &mut Vec<PlanError>) -> Registered {
-    let mut registrar = Registrar { files, engine, errors, outputs: BTreeMap::new() };
+    let mut registrar = Registrar { files, engine, errors, outputs: BTreeMap::new(), governors: BTreeMap::new() };
     registrar.templates();
     registrar.root(workflow);
     for role in &workflow.roles {
@@ -36,7 +39,7 @@ pub(super) fn register(workflow: &Workflow, files: &Files, engine: &mut Engine, 
     for flow in &workflow.flows {
         registrar.maybe(flow.when.as_deref(), &format!("{}/when", flow.at));
     }
-    Registered { outputs: registrar.outputs }
+    Registered { outputs: registrar.outputs, governors: registrar.governors }
 }
 
 impl Registrar<'_> {
@@ -171,6 +174,9 @@ impl Registrar<'_> {
         }
         if let Some(policy) = &agent.permissions {
             self.policy(policy, &agent.at);
+        }
+        if let Some(path) = &agent.governor {
+            self.governors.entry(path.clone()).or_insert_with(|| format!("{}/governor", agent.at));
         }
         if let Some(output) = &agent.output {
             self.output(output, &agent.at);

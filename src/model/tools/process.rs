@@ -22,6 +22,8 @@ fn exec() -> Descriptor {
             "truncated": flag("output was left out in the middle"),
             "ms": count(0, "wall time in milliseconds"),
             "collected": { "type": "object", "additionalProperties": { "type": ["string", "null"] }, "description": "files asked for by `collect`; null where there is none" },
+            "confined": flag("the kernel kept the program to what the role may do"),
+            "refused": { "type": "array", "items": { "type": "string" }, "description": "lines of output that tell of something refused; each counts as a risk flag" },
             "rerun": flag("an earlier try was interrupted, so it ran more than once")
         })),
         permission: Permission::Exec,

@@ -156,7 +156,7 @@ fn reply(written: &Reply, request: &ModelRequest, captured: &Captured) -> Result
     }
     let finish = written.finish.unwrap_or(if calls.is_empty() { Finish::Stop } else { Finish::ToolCalls });
     let tokens = tokens(written.tokens, request, estimate::of_answer(text.as_deref(), None, &calls));
-    Ok(ModelReply { text, reasoning: None, calls, finish, tokens, model: request.model.clone(), latency_ms: written.delay_ms })
+    Ok(ModelReply { text, reasoning: None, calls, finish, tokens, model: request.model.clone(), latency_ms: written.delay_ms, cost: None })
 }
 
 fn tokens(claimed: Option<Figures>, request: &ModelRequest, output: u64) -> Tokens {

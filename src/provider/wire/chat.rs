@@ -4,7 +4,7 @@
 //! Arguments are not repaired here: what is no strict JSON object stays a text, and the session decides.
 
 use super::fault::{self, FaultClass, WireFault};
-use super::{BodyOptions, surrogate};
+use super::{BodyOptions, finish, stream, surrogate};
 use crate::agent::{Finish, Message, ModelReply, ModelRequest, Tokens, ToolCall, read_json};
 use crate::provider::estimate;
 use serde_json::{Map, Value, json};
@@ -17,10 +17,12 @@ pub(in crate::provider) const FIXED: [&str; 4] = ["model", "messages", "tools", 
 pub fn encode(request: &ModelRequest, options: &BodyOptions) -> Value {
     let mut body = Map::new();
     body.insert("model".into(), json!(request.model));
-    if !request.tools.is_empty() {
+    let offered = (options.finish_tool && !options.json_schema).then(|| finish::offered(request)).flatten();
+    if !request.tools.is_empty() || offered.is_some() {
         let tools: Vec<Value> = request
             .tools
             .iter()
+            .chain(&offered)
             .map(|tool| {
                 json!({"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters}})
             })
@@ -30,7 +32,11 @@ pub fn encode(request: &ModelRequest, options: &BodyOptions) -> Value {
     let system = (!request.system.is_empty()).then(|| json!({"role": "system", "content": request.system}));
     let messages = system.into_iter().chain(request.messages.iter().map(|message| encode_message(message, options))).collect();
     body.insert("messages".into(), Value::Array(messages));
-    body.insert("stream".into(), json!(false));
+    body.insert("stream".into(), json!(options.stream));
+    if options.stream && options.stream_usage {
+        // Without it most servers stream no figures, and figures are better than estimates.
+        body.insert("stream_options".into(), json!({"include_usage": true}));
+    }
     if let Some(max) = options.max_tokens {
         body.insert("max_tokens".into(), json!(max));
     }
@@ -80,6 +86,9 @@ fn encode_call(call: &ToolCall) -> Value {
 /// Whatever is no usable answer, with what to do about it.
 pub fn decode(status: u16, body: &[u8], request: &ModelRequest) -> Result<ModelReply, WireFault> {
     let text = String::from_utf8_lossy(body);
+    if (200..300).contains(&status) && stream::is_stream(&text) {
+        return decode_stream(&text, request);
+    }
     let text = text.trim_start_matches('\u{feff}').trim();
     let parsed = serde_json::from_str::<Value>(text).or_else(|error| {
         let replaced = surrogate::replaced(text).ok_or(error)?;
@@ -98,6 +107,22 @@ pub fn decode(status: u16, body: &[u8], request: &ModelRequest) -> Result<ModelR
     }
     let spent = usage(&body);
     decode_choice(&body, request, spent).map_err(|fault| WireFault { spent: spent.unwrap_or_default(), ..fault })
+}
+
+fn decode_stream(text: &str, request: &ModelRequest) -> Result<ModelReply, WireFault> {
+    let assembled = stream::assemble(text).map_err(|fault| WireFault::new(FaultClass::Garbled, fault))?;
+    let body = assembled.body;
+    if body.get("error").is_some_and(|error| !error.is_null()) {
+        return Err(fault::from_envelope(200, &body));
+    }
+    let spent = usage(&body);
+    let reply = decode_choice(&body, request, spent).map_err(|fault| WireFault { spent: spent.unwrap_or_default(), ..fault });
+    if assembled.complete {
+        return reply;
+    }
+    // Half a call is no call, and half a text no text; what was streamed was paid for.
+    let spent = reply.map_or_else(|fault| fault.spent, |reply| reply.tokens);
+    Err(WireFault { spent, ..WireFault::new(FaultClass::Transient, "the stream broke off before the answer was complete") })
 }
 
 fn decode_choice(body: &Value, request: &ModelRequest, figures: Option<Tokens>) -> Result<ModelReply, WireFault> {
@@ -123,7 +148,7 @@ fn decode_choice(body: &Value, request: &ModelRequest, figures: Option<Tokens>) 
     let output = estimate::of_answer(text.as_deref(), reasoning.as_deref(), &calls);
     let tokens = completed(figures, output, || estimate::of_request(request));
     let model = body.get("model").and_then(Value::as_str).filter(|name| !name.is_empty()).unwrap_or(&request.model).to_owned();
-    Ok(ModelReply { text, reasoning, calls, finish, tokens, model, latency_ms: 0 })
+    Ok(ModelReply { text, reasoning, calls, finish, tokens, model, latency_ms: 0, cost: None })
 }
 
 /// A reason nobody knows is no stop: the answer may be half of one.

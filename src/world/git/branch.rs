@@ -25,6 +25,16 @@ impl Repo {
         self.inner.set_head(&format!("refs/heads/{name}")).map_err(|e| git_fault(&what, &e))
     }
 
+    /// Makes a new branch at a commit; the current one stays.
+    ///
+    /// # Errors
+    /// An invalid name, a branch of that name, no such commit.
+    pub fn branch_at(&self, name: &str, commit: &str) -> Result<(), Fault> {
+        let what = format!("making the branch `{}`", name.escape_debug());
+        let commit = self.commit_of(commit)?;
+        self.inner.branch(name, &commit, false).map(|_| ()).map_err(|e| git_fault(&what, &e))
+    }
+
     /// Looks whether [`Repo::switch_to`] would succeed, and changes nothing.
     ///
     /// # Errors

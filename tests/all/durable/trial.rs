@@ -19,7 +19,7 @@ pub enum Death {
 }
 
 /// Memory where there is a file system in it: a SIGKILL loses nothing that was written, synced or not.
-pub fn temporary() -> TempDir {
+pub(super) fn temporary() -> TempDir {
     let memory = Path::new("/dev/shm");
     let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
     made.or_else(|_| tempfile::tempdir()).unwrap()
@@ -87,7 +87,7 @@ fn program(project: &Path) -> Command {
     // Another build of it may be tried, e.g. a release build with the feature `fault-points`.
     let mut command = Command::new(std::env::var_os("RSF_CRASH_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_rsf").into()));
     command.stdin(Stdio::null()).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
-    command.env_remove("RSF_CRASH_AT").env_remove("RSF_CRASH_LOG").current_dir(project);
+    command.env_remove("RSF_CRASH_AT").env_remove("RSF_CRASH_LOG").env("RSF_NO_WATCHDOG", "1").current_dir(project);
     command
 }
 
@@ -168,7 +168,13 @@ impl Trial {
             // What the engine keeps for itself: the journal is compared as the canonical record.
             if matches!(
                 name.as_str(),
-                ".git" | ".team-loop/runs" | ".team-loop/LOCK" | ".team-loop/traces.json" | ".team-loop/HEARTBEAT" | ".team-loop/SCRATCH"
+                ".git"
+                    | ".team-loop/runs"
+                    | ".team-loop/LOCK"
+                    | ".team-loop/traces.json"
+                    | ".team-loop/HEARTBEAT"
+                    | ".team-loop/SCRATCH"
+                    | ".team-loop/RESERVE"
             ) {
                 continue;
             }
@@ -194,7 +200,7 @@ impl Cleaner {
         let regex = |text: &str| Regex::new(text).unwrap();
         let patterns = vec![
             (regex("[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?Z?"), "<time>"),
-            (regex("[0-9]+[.][0-9]+ min"), "<minutes>"),
+            (regex("[0-9]+[.][0-9]+ (min|h)\\b"), "<duration>"),
             (regex("\"latency_ms\": ?[0-9]+"), "<latency>"),
             (regex("index [0-9a-f]{7,}[.]{2}[0-9a-f]{7,}"), "<index>"),
         ];

@@ -49,6 +49,8 @@ async fn a_recorded_handle_works_in_a_new_process() {
         scratch_root: scratch.path().join("s"),
         protected: vec![],
         output_bytes: 4000,
+        further_read: vec![],
+        further_write: vec![],
     };
     let mut desk = Desk { registry: Registry::new(config).unwrap(), project, scratch, grants };
     assert_eq!(desk.call("list", json!({ "glob": "made", "in": handle })).await["files"], json!([]));

@@ -27,6 +27,11 @@ pub fn globs(list: &[&str]) -> Vec<Vec<String>> {
 
 impl Desk {
     pub fn new() -> Self {
+        Self::with("workflows/w.json")
+    }
+
+    /// With a workflow's file of its own.
+    pub fn with(protected: &str) -> Self {
         let project = tempfile::tempdir().unwrap();
         let scratch = tempfile::tempdir().unwrap();
         git(project.path(), &["init", "-q", "-b", "main"]);
@@ -44,8 +49,10 @@ impl Desk {
             root: project.path().to_owned(),
             run_dir: ".rsf".to_owned(),
             scratch_root: scratch.path().join("s"),
-            protected: vec!["workflows/w.json".to_owned()],
+            protected: vec![protected.to_owned()],
             output_bytes: 4000,
+            further_read: vec![],
+            further_write: vec![],
         });
         let grants =
             Grants { read: globs(&["**"]), write: globs(&["**"]), exec: Exec::Yes, network: false, git: Access::Write, rdf: Access::No };

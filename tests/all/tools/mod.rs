@@ -5,6 +5,8 @@ mod desk;
 mod calls;
 mod checkouts;
 mod files;
+#[cfg(target_os = "linux")]
+mod hostile;
 mod numbers;
 mod permissions;
 mod programs;

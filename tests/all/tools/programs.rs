@@ -53,9 +53,9 @@ async fn collected_files_are_this_runs_own() {
     let (kind, message) = desk.fault("exec", json!({ "argv": ["true"], "collect": { "r": "src/app.py" } })).await;
     assert!(kind == ToolErrorKind::Arguments && message.contains("src/app.py"));
     assert!(!desk.get("src/app.py").is_empty());
-    let sly = desk.fault("exec", json!({ "shell": "ln -s /etc/passwd sly", "collect": { "r": "sly" } })).await;
+    let sly = desk.fault("exec", json!({ "shell": "ln -s /etc/passwd out/sly", "collect": { "r": "out/sly" } })).await;
     assert_eq!(sly.0, ToolErrorKind::Denied);
-    let pipe = desk.fault("exec", json!({ "shell": "mkfifo pipe", "collect": { "r": "pipe" } })).await;
+    let pipe = desk.fault("exec", json!({ "shell": "mkfifo out/pipe", "collect": { "r": "out/pipe" } })).await;
     assert_eq!(pipe.0, ToolErrorKind::Denied);
 }
 
