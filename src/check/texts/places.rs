@@ -77,8 +77,13 @@ fn root(texts: &mut Texts<'_, '_>) {
     }
     if let Some(price) = &execution.price {
         let tokens = ["input", "cached", "output", "total"].map(|name| (name.to_owned(), Ty::Number));
-        let fields =
-            [("role", Ty::Text), ("model", Ty::Text), ("tokens", Ty::closed(tokens)), ("config", Ty::of_value(&execution.config, 0))];
+        let fields = [
+            ("role", Ty::Text),
+            ("model", Ty::Text),
+            ("tokens", Ty::closed(tokens)),
+            ("config", Ty::of_value(&execution.config, 0)),
+            ("listed", Ty::Any),
+        ];
         let names: Names = fields.into_iter().map(|(name, ty)| (name.to_owned(), ty)).collect();
         texts.expression("/price", price, &names);
     }
