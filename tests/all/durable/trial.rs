@@ -69,7 +69,10 @@ impl Base {
         let python = root().join("tests/cases/durable/python");
         let mut command = program(&project);
         command.args(["run", "team-loop", "branch coverage ≥ 80%, budget≤¥20", "--repo"]).arg(&project);
-        command.args(["--profile", "demo", "--yes", "--set"]).arg(format!("config.python={}", python.display())).args(arguments);
+        command.args(["--profile", "demo", "--yes", "--set"]).arg(format!("config.python={}", python.display()));
+        // The stand-in lies outside the project and the system's folders, where a confined program may not look by itself.
+        let stand_in = root().join("tests/cases/durable");
+        command.arg("--set").arg(format!("config.sandbox={}", serde_json::json!({ "read": [stand_in] }))).args(arguments);
         let output = command.env("RSF_CRASH_AT", "journal.synced#1").output().unwrap();
         assert_eq!(output.status.signal(), Some(9), "{}", said(&output));
         Self { folder }
