@@ -165,6 +165,8 @@ fn prepare(case: &Value) -> Loop {
         config["repeats"] = 2.into();
     }
     config["python"] = tools.join("python").to_string_lossy().into();
+    // The stand-in lies outside the project and the system's folders, where a confined program may not look by itself.
+    config["sandbox"] = json!({ "read": [tools], "write": [tools] });
     config["providers"] =
         json!({ "deepseek": null, "zai": null, "scripted": { "wire": "scripted", "models": ["*"], "script": "samples/script.json" } });
     let settings = temp.path().join("settings.json");
