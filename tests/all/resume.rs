@@ -5,7 +5,7 @@ use rsf::journal::{Blobs, Reader, canonical};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 
 const SLOW: &str = r#"config.providers={"deepseek":null,"zai":null,"x":{"wire":"scripted","models":["*"],"script":"samples/slow.json"}}"#;
 
@@ -83,6 +83,14 @@ fn a_document_that_changed_since_is_refused_and_the_journal_stays_as_it_is() {
     assert_eq!(resumed.code, Some(0), "put back, it goes on: {resumed:?}");
 }
 
+/// Waits until the program of the run says by a file that it has begun; a run that ends before that has failed.
+pub fn until_begun(place: &Place, child: &mut Child) {
+    while !place.project().join("src/begun").exists() {
+        assert!(child.try_wait().unwrap().is_none(), "the run ended before its program began");
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn a_program_that_was_cut_off_runs_again_and_its_result_says_so() {
     let place = Place::new();
@@ -90,10 +98,7 @@ fn a_program_that_was_cut_off_runs_again_and_its_result_says_so() {
     let mut child = place.rsf(&args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.contains("effect-started")));
-    // The program says that it has begun by a file.
-    while !place.project().join("begun").exists() {
-        std::thread::yield_now();
-    }
+    until_begun(&place, &mut child);
     child.kill().unwrap();
     child.wait().unwrap();
     let resumed = place.run(&["resume"]);
@@ -107,9 +112,7 @@ fn an_interrupted_run_says_how_to_go_on() {
     let place = Place::new();
     let args = ["run", &case("workflows/rerun.json"), "x", "--yes"];
     let mut child = place.rsf(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    while !place.project().join("begun").exists() {
-        std::thread::yield_now();
-    }
+    until_begun(&place, &mut child);
     let pid = child.id().to_string();
     let mut err = BufReader::new(child.stderr.take().unwrap());
     let signal = || assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());

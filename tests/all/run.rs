@@ -155,6 +155,7 @@ fn a_second_run_is_told_who_works_here_and_changes_nothing() {
     let mut events = BufReader::new(first.stdout.take().unwrap()).lines().map_while(Result::ok);
     // From here on its program is under way, which waits for ten minutes.
     assert!(events.any(|line| line.contains("effect-started")));
+    crate::resume::until_begun(&place, &mut first);
     let pid = format!("pid {}", first.id());
     let branch = place.git(&["branch", "--show-current"]);
     let second = place.run(&["run", "writer-editor", "rivers", "--profile", "demo", "--yes", "--branch", "fresh"]);
@@ -166,6 +167,8 @@ fn a_second_run_is_told_who_works_here_and_changes_nothing() {
     assert_eq!(place.git(&["branch", "--show-current"]), branch);
     first.kill().unwrap();
     first.wait().unwrap();
+    // Going on ends what the killed run had left behind.
+    assert_eq!(place.run(&["resume"]).code, Some(0));
 }
 
 #[test]
