@@ -14,6 +14,7 @@ impl Machine {
         for (state, net) in self.cells.iter_mut().zip(&plan.net().cells) {
             state.status = Status::Open;
             state.active = self.round == 1 && net.entry;
+            state.waits = false;
             state.notes = 0;
             state.attempt = 0;
             state.failure = None;

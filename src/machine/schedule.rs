@@ -2,7 +2,7 @@
 
 use super::contract::NoteEvent;
 use super::fill::Unfilled;
-use super::state::{Machine, Status};
+use super::state::{CellState, Machine, Status};
 use super::units::Task;
 use crate::agent::{Failure, FailureKind};
 use crate::model::Ordering;
@@ -50,10 +50,16 @@ impl Machine {
         self.units.values().any(|unit| unit.task == Task::Program { event: "resume" })
     }
 
-    /// After a failure that ends the run nothing starts; what runs is awaited.
+    /// After a failure that ends the run nothing starts; what runs is awaited. A cell that waits for its `exclusive` name takes its turn
+    /// nevertheless: whether the name was free before the failure came would be a matter of time.
     fn wind_down(&mut self) -> bool {
-        let running = self.cells.iter().any(|c| c.status == Status::Running);
-        !running && self.end_round()
+        let waiting = |c: &CellState| c.status == Status::Open && c.waits;
+        let turn = (0..self.cells.len()).find(|cell| waiting(&self.cells[*cell]) && !self.excluded(*cell));
+        if let Some(cell) = turn {
+            return self.decide(cell);
+        }
+        let under_way = self.cells.iter().any(|c| c.status == Status::Running || waiting(c));
+        !under_way && self.end_round()
     }
 
     /// Whether all that a cell depends on is settled.
@@ -75,6 +81,7 @@ impl Machine {
             return true;
         }
         if self.excluded(cell) {
+            self.cells[cell].waits = true;
             return false;
         }
         match self.fill(cell) {

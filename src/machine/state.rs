@@ -60,6 +60,8 @@ pub(super) struct CellState {
     pub status: Status,
     /// Active in this round.
     pub active: bool,
+    /// Its turn came while another cell held its `exclusive` name: it counts as started.
+    pub waits: bool,
     /// Per slot: what was delivered this round.
     pub arrived: Vec<Vec<Arrival>>,
     /// Per slot: the newest complete set of earlier rounds or deposits.
